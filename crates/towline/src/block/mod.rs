@@ -1,0 +1,442 @@
+//! How rows lie in memory: the only code that touches index and value arrays.
+//!
+//! A [`Block`] is an arena of rows with one [`Layout`]: decoding appends to it, [`Block::retain`] compacts it in place (SBM,
+//! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only.
+mod row;
+
+use row::Kind;
+pub use row::Row;
+
+use serde::{Deserialize, Serialize};
+
+/// How the values of a block lie in memory, from the smallest to the most general.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueKind {
+    /// Every value is 1: 4 bytes a value, all of them for the column.
+    Ones,
+    /// One value per row, as in binary features scaled to unit length.
+    PerRow,
+    /// A 32-bit float per value.
+    F32,
+    /// A 64-bit float per value.
+    F64,
+}
+
+/// What a block of rows looks like in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Layout {
+    /// Rows hold every column, so no indices are kept. Only with `F32` or `F64` values.
+    pub dense: bool,
+    /// How the values lie.
+    pub values: ValueKind,
+}
+
+impl Layout {
+    /// Sparse rows with 32-bit values: the general case.
+    pub const SPARSE_F32: Layout = Layout { dense: false, values: ValueKind::F32 };
+
+    /// The least layout that can hold the rows of both.
+    pub fn join(self, other: Layout) -> Layout {
+        Layout { dense: self.dense && other.dense, values: self.values.max(other.values) }
+    }
+
+    /// Bytes in memory of `values` values.
+    pub fn value_bytes(self, values: u64) -> u64 {
+        let index = if self.dense { 0 } else { 4 };
+        let value = match self.values {
+            ValueKind::Ones | ValueKind::PerRow => 0,
+            ValueKind::F32 => 4,
+            ValueKind::F64 => 8,
+        };
+        values * (index + value)
+    }
+
+    /// Bytes in memory of a block of `rows` rows with `values` values in all.
+    pub fn resident_bytes(self, rows: u64, values: u64) -> u64 {
+        self.value_bytes(values) + rows * ROW_BYTES
+    }
+}
+
+/// Offset, label, weight, group, id and constant of a row.
+pub const ROW_BYTES: u64 = 48;
+
+/// Values of all rows, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    Ones,
+    PerRow(Vec<f64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// What is known of a row besides its values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowInfo {
+    /// The target: a class code or a number.
+    pub label: f64,
+    /// The sample weight, 1 if none was given.
+    pub weight: f64,
+    /// The group (`qid`) that the row belongs to, 0 if none was given.
+    pub group: u64,
+    /// The row's place in the input, counted from 0.
+    pub id: u64,
+}
+
+/// Rows in memory.
+///
+/// The block codec (`store::format`) fills the arrays directly and checks the same invariants as [`Block::push`]: every
+/// index is below `columns`, and the arrays agree in length.
+#[derive(Clone, Debug)]
+pub struct Block {
+    layout: Layout,
+    pub(crate) columns: usize,
+    /// `ends[i]` is one past the last value of row i.
+    pub(crate) ends: Vec<usize>,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) values: Values,
+    pub(crate) labels: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
+    pub(crate) groups: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
+}
+
+impl Block {
+    /// An empty block for rows whose indices are below `columns`.
+    ///
+    /// # Panics
+    /// If a dense layout is asked for with values that are not floats.
+    pub fn new(layout: Layout, columns: usize) -> Self {
+        assert!(!layout.dense || layout.values >= ValueKind::F32, "dense rows hold floats");
+        let values = match layout.values {
+            ValueKind::Ones => Values::Ones,
+            ValueKind::PerRow => Values::PerRow(Vec::new()),
+            ValueKind::F32 => Values::F32(Vec::new()),
+            ValueKind::F64 => Values::F64(Vec::new()),
+        };
+        Block {
+            layout,
+            columns,
+            ends: Vec::new(),
+            indices: Vec::new(),
+            values,
+            labels: Vec::new(),
+            weights: Vec::new(),
+            groups: Vec::new(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// An empty block with room for `rows` rows and `values` values.
+    pub fn with_capacity(layout: Layout, columns: usize, rows: usize, values: usize) -> Self {
+        let mut block = Block::new(layout, columns);
+        block.reserve(rows, values);
+        block
+    }
+
+    /// Makes room for `rows` more rows with `values` more values, exactly: a budget has paid for them.
+    pub fn reserve(&mut self, rows: usize, values: usize) {
+        self.ends.reserve_exact(rows);
+        self.labels.reserve_exact(rows);
+        self.weights.reserve_exact(rows);
+        self.groups.reserve_exact(rows);
+        self.ids.reserve_exact(rows);
+        if !self.layout.dense {
+            self.indices.reserve_exact(values);
+        }
+        match &mut self.values {
+            Values::Ones => {}
+            Values::PerRow(v) => v.reserve_exact(rows),
+            Values::F32(v) => v.reserve_exact(values),
+            Values::F64(v) => v.reserve_exact(values),
+        }
+    }
+
+    /// How rows lie in memory.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Every index is below this.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many values there are.
+    pub fn values(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes that the rows take.
+    pub fn resident_bytes(&self) -> u64 {
+        self.layout.resident_bytes(self.rows() as u64, self.values() as u64)
+    }
+
+    /// Lends row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> Row<'_> {
+        let range = self.start(i)..self.ends[i];
+        let kind = match &self.values {
+            Values::Ones => Kind::Ones(&self.indices[range]),
+            Values::PerRow(v) => Kind::Constant(&self.indices[range], v[i]),
+            Values::F32(v) if self.layout.dense => Kind::DenseF32(&v[range]),
+            Values::F64(v) if self.layout.dense => Kind::DenseF64(&v[range]),
+            Values::F32(v) => Kind::F32(&self.indices[range.clone()], &v[range]),
+            Values::F64(v) => Kind::F64(&self.indices[range.clone()], &v[range]),
+        };
+        Row::new(self.columns, kind)
+    }
+
+    /// Label, weight, group and id of row `i`.
+    pub fn info(&self, i: usize) -> RowInfo {
+        RowInfo { label: self.labels[i], weight: self.weights[i], group: self.groups[i], id: self.ids[i] }
+    }
+
+    /// Labels of all rows.
+    pub fn labels(&self) -> &[f64] {
+        &self.labels
+    }
+
+    /// Sample weights of all rows.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Groups of all rows.
+    pub fn groups(&self) -> &[u64] {
+        &self.groups
+    }
+
+    /// Ids of all rows.
+    pub fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+
+    /// How many values row `i` has.
+    pub fn row_len(&self, i: usize) -> usize {
+        self.ends[i] - self.start(i)
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
+    /// [`Row`] relies on. Data from outside is checked before it gets here.
+    pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
+        let start = self.values();
+        let mut end = start;
+        let mut constant: Option<f64> = None;
+        for (column, value) in entries {
+            assert!((column as usize) < self.columns, "column {column} of {}", self.columns);
+            if self.layout.dense {
+                assert_eq!(column as usize, end - start, "a dense row holds every column in order");
+            } else {
+                self.indices.push(column);
+            }
+            match &mut self.values {
+                Values::Ones => assert_eq!(value, 1.0, "an all-ones block"),
+                Values::PerRow(_) => assert_eq!(*constant.get_or_insert(value), value, "one value per row"),
+                Values::F32(v) => v.push(value as f32),
+                Values::F64(v) => v.push(value),
+            }
+            end += 1;
+        }
+        if self.layout.dense {
+            assert_eq!(end - start, self.columns, "a dense row holds every column");
+        }
+        if let Values::PerRow(v) = &mut self.values {
+            v.push(constant.unwrap_or(1.0));
+        }
+        self.push_info(info, end);
+    }
+
+    /// Appends row `i` of `other`, which may have a smaller layout.
+    pub fn push_from(&mut self, other: &Block, i: usize) {
+        let range = other.start(i)..other.ends[i];
+        if self.layout == other.layout && self.columns >= other.columns && !self.layout.dense {
+            self.indices.extend_from_slice(&other.indices[range.clone()]);
+            match (&mut self.values, &other.values) {
+                (Values::Ones, Values::Ones) => {}
+                (Values::PerRow(to), Values::PerRow(from)) => to.push(from[i]),
+                (Values::F32(to), Values::F32(from)) => to.extend_from_slice(&from[range.clone()]),
+                (Values::F64(to), Values::F64(from)) => to.extend_from_slice(&from[range.clone()]),
+                _ => unreachable!("the layouts are equal"),
+            }
+            let end = self.values() + range.len();
+            self.push_info(other.info(i), end);
+        } else {
+            self.push(other.info(i), other.row(i).iter());
+        }
+    }
+
+    /// Keeps the rows for which `keep(i)` holds, in their order, moving them together in place.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let (mut kept, mut at, mut start) = (0, 0, 0);
+        for i in 0..self.rows() {
+            let range = start..self.ends[i];
+            start = range.end;
+            if !keep(i) {
+                continue;
+            }
+            let len = range.len();
+            if !self.layout.dense {
+                self.indices.copy_within(range.clone(), at);
+            }
+            match &mut self.values {
+                Values::Ones => {}
+                Values::PerRow(v) => v[kept] = v[i],
+                Values::F32(v) => v.copy_within(range, at),
+                Values::F64(v) => v.copy_within(range, at),
+            }
+            self.labels[kept] = self.labels[i];
+            self.weights[kept] = self.weights[i];
+            self.groups[kept] = self.groups[i];
+            self.ids[kept] = self.ids[i];
+            at += len;
+            self.ends[kept] = at;
+            kept += 1;
+        }
+        self.truncate(kept);
+    }
+
+    /// Drops all rows from `rows` on; the memory stays.
+    pub fn truncate(&mut self, rows: usize) {
+        self.ends.truncate(rows);
+        let values = self.values();
+        self.indices.truncate(values);
+        match &mut self.values {
+            Values::Ones => {}
+            Values::PerRow(v) => v.truncate(rows),
+            Values::F32(v) => v.truncate(values),
+            Values::F64(v) => v.truncate(values),
+        }
+        self.labels.truncate(rows);
+        self.weights.truncate(rows);
+        self.groups.truncate(rows);
+        self.ids.truncate(rows);
+    }
+
+    /// Drops all rows; the memory stays.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Empties the block for rows of another dimension; the memory stays.
+    pub fn reset(&mut self, columns: usize) {
+        self.clear();
+        self.columns = columns;
+    }
+
+    fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] }
+    }
+
+    fn push_info(&mut self, info: RowInfo, end: usize) {
+        self.ends.push(end);
+        self.labels.push(info.label);
+        self.weights.push(info.weight);
+        self.groups.push(info.group);
+        self.ids.push(info.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LAYOUTS: [Layout; 6] = [
+        Layout { dense: false, values: ValueKind::Ones },
+        Layout { dense: false, values: ValueKind::PerRow },
+        Layout { dense: false, values: ValueKind::F32 },
+        Layout { dense: false, values: ValueKind::F64 },
+        Layout { dense: true, values: ValueKind::F32 },
+        Layout { dense: true, values: ValueKind::F64 },
+    ];
+
+    /// Rows that fit `layout`, as plain pairs.
+    fn rows(layout: Layout, columns: usize) -> impl Strategy<Value = Vec<Vec<(u32, f64)>>> {
+        let column = proptest::collection::btree_set(0..columns as u32, 0..columns);
+        let value = (-100i32..100).prop_map(|v| f64::from(v) / 8.0);
+        proptest::collection::vec((column, proptest::collection::vec(value, columns)), 0..8).prop_map(move |rows| {
+            rows.into_iter()
+                .map(|(set, values)| {
+                    let present: Vec<u32> =
+                        if layout.dense { (0..columns as u32).collect() } else { set.into_iter().collect() };
+                    let value = |c: u32| match layout.values {
+                        ValueKind::Ones => 1.0,
+                        ValueKind::PerRow => values[0],
+                        _ => values[c as usize],
+                    };
+                    present.into_iter().map(|c| (c, value(c))).collect()
+                })
+                .collect()
+        })
+    }
+
+    fn info(i: usize) -> RowInfo {
+        RowInfo { label: i as f64, weight: 1.0 + i as f64, group: i as u64 / 2, id: i as u64 }
+    }
+
+    fn block(layout: Layout, columns: usize, rows: &[Vec<(u32, f64)>]) -> Block {
+        let mut block = Block::new(layout, columns);
+        rows.iter().enumerate().for_each(|(i, row)| block.push(info(i), row.iter().copied()));
+        block
+    }
+
+    proptest! {
+        #[test]
+        fn kernels_agree_with_plain_loops(seed in 0u32..1000, rows in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 13).prop_map(move |r| (w, r)))) {
+            let (layout, rows) = (LAYOUTS[rows.0], rows.1);
+            let block = block(layout, 13, &rows);
+            let w: Vec<f64> = (0..13).map(|j| f64::from((seed * 7 + j * 13) % 31) - 15.0).collect();
+            for (i, expected) in rows.iter().enumerate() {
+                let row = block.row(i);
+                prop_assert_eq!(row.iter().collect::<Vec<_>>(), expected.clone());
+                let dot: f64 = expected.iter().map(|&(c, v)| w[c as usize] * v).sum();
+                prop_assert!((row.dot(&w) - dot).abs() < 1e-9);
+                let sq_norm: f64 = expected.iter().map(|&(_, v)| v * v).sum();
+                prop_assert!((row.sq_norm() - sq_norm).abs() < 1e-9);
+                let (mut ours, mut plain) = (w.clone(), w.clone());
+                row.add_to(&mut ours, 0.5);
+                expected.iter().for_each(|&(c, v)| plain[c as usize] += 0.5 * v);
+                prop_assert_eq!(ours, plain);
+                prop_assert_eq!(block.info(i), info(i));
+            }
+        }
+
+        #[test]
+        fn retain_keeps_just_the_chosen_rows((which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 9).prop_map(move |r| (w, r))), mask in any::<u8>()) {
+            let chosen = |i: usize| mask >> (i % 8) & 1 == 1;
+            let mut block = block(LAYOUTS[which], 9, &rows);
+            block.retain(chosen);
+            let kept: Vec<usize> = (0..rows.len()).filter(|&i| chosen(i)).collect();
+            prop_assert_eq!(block.rows(), kept.len());
+            for (k, &i) in kept.iter().enumerate() {
+                prop_assert_eq!(block.row(k).iter().collect::<Vec<_>>(), rows[i].clone());
+                prop_assert_eq!(block.info(k), info(i));
+            }
+        }
+
+        #[test]
+        fn rows_move_into_any_wider_layout((which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 9).prop_map(move |r| (w, r))), other in 0..LAYOUTS.len()) {
+            let from = block(LAYOUTS[which], 9, &rows);
+            let mut to = Block::new(LAYOUTS[which].join(LAYOUTS[other]), 9);
+            (0..rows.len()).for_each(|i| to.push_from(&from, i));
+            for (i, row) in rows.iter().enumerate() {
+                prop_assert_eq!(to.row(i).iter().collect::<Vec<_>>(), row.clone());
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "column 9 of 9")]
+    fn an_index_beyond_the_columns_is_refused() {
+        block(Layout::SPARSE_F32, 9, &[vec![(9, 1.0)]]);
+    }
+}

@@ -1,0 +1,158 @@
+//! One row and the four kernels that every solver is written with: dot, add, norm, iterate.
+//!
+//! A row knows the number of columns of its block, which is above each of its indices (the block checks that when rows come
+//! in). One comparison against the length of the dense vector therefore makes every access of the loop valid, and the loops
+//! themselves run without bounds checks.
+
+/// A borrowed row: which columns, and which values.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Every index of `kind` is below this.
+    columns: usize,
+    kind: Kind<'a>,
+}
+
+/// How the values of a row lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind<'a> {
+    /// Every value is 1.
+    Ones(&'a [u32]),
+    /// Every value is the same number.
+    Constant(&'a [u32], f64),
+    F32(&'a [u32], &'a [f32]),
+    F64(&'a [u32], &'a [f64]),
+    /// Every column is present, in order.
+    DenseF32(&'a [f32]),
+    DenseF64(&'a [f64]),
+}
+
+impl<'a> Row<'a> {
+    /// The caller promises that each index is below `columns`, and that indices and values are of one length.
+    pub(super) fn new(columns: usize, kind: Kind<'a>) -> Self {
+        Row { columns, kind }
+    }
+
+    /// How many values are stored.
+    pub fn len(&self) -> usize {
+        match self.kind {
+            Kind::Ones(columns) | Kind::Constant(columns, _) | Kind::F32(columns, _) | Kind::F64(columns, _) => {
+                columns.len()
+            }
+            Kind::DenseF32(values) => values.len(),
+            Kind::DenseF64(values) => values.len(),
+        }
+    }
+
+    /// Whether the row has no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `Σ_j w_j x_j`.
+    ///
+    /// # Panics
+    /// If `w` is shorter than the block has columns.
+    #[inline]
+    pub fn dot(&self, w: &[f64]) -> f64 {
+        assert!(w.len() >= self.columns);
+        // SAFETY (all four): each index is below `self.columns`, which the assertion holds against `w`.
+        match self.kind {
+            Kind::Ones(columns) => unsafe { gather_sum(columns, w, |_| 1.0) },
+            Kind::Constant(columns, value) => value * unsafe { gather_sum(columns, w, |_| 1.0) },
+            Kind::F32(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k) as f64) },
+            Kind::F64(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k)) },
+            Kind::DenseF32(values) => dense_sum(values, w, |v| v as f64),
+            Kind::DenseF64(values) => dense_sum(values, w, |v| v),
+        }
+    }
+
+    /// `w ← w + scale · x`.
+    ///
+    /// # Panics
+    /// If `w` is shorter than the block has columns.
+    #[inline]
+    pub fn add_to(&self, w: &mut [f64], scale: f64) {
+        assert!(w.len() >= self.columns);
+        // SAFETY (all four): as in `dot`.
+        match self.kind {
+            Kind::Ones(columns) => unsafe { scatter_add(columns, w, |_| scale) },
+            Kind::Constant(columns, value) => unsafe { scatter_add(columns, w, |_| scale * value) },
+            Kind::F32(columns, values) => unsafe {
+                scatter_add(columns, w, |k| scale * *values.get_unchecked(k) as f64)
+            },
+            Kind::F64(columns, values) => unsafe { scatter_add(columns, w, |k| scale * *values.get_unchecked(k)) },
+            Kind::DenseF32(values) => values.iter().zip(w).for_each(|(&v, w)| *w += scale * v as f64),
+            Kind::DenseF64(values) => values.iter().zip(w).for_each(|(&v, w)| *w += scale * v),
+        }
+    }
+
+    /// `Σ_j x_j²`.
+    pub fn sq_norm(&self) -> f64 {
+        match self.kind {
+            Kind::Ones(columns) => columns.len() as f64,
+            Kind::Constant(columns, value) => columns.len() as f64 * value * value,
+            Kind::F32(_, values) | Kind::DenseF32(values) => values.iter().map(|&v| v as f64 * v as f64).sum(),
+            Kind::F64(_, values) | Kind::DenseF64(values) => values.iter().map(|&v| v * v).sum(),
+        }
+    }
+
+    /// Column and value of each stored entry, in the stored order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
+        let kind = self.kind;
+        (0..self.len()).map(move |k| match kind {
+            Kind::Ones(columns) => (columns[k], 1.0),
+            Kind::Constant(columns, value) => (columns[k], value),
+            Kind::F32(columns, values) => (columns[k], values[k] as f64),
+            Kind::F64(columns, values) => (columns[k], values[k]),
+            Kind::DenseF32(values) => (k as u32, values[k] as f64),
+            Kind::DenseF64(values) => (k as u32, values[k]),
+        })
+    }
+}
+
+/// Four partial sums hide the latency of the additions; their order is fixed, so results are reproducible.
+///
+/// # Safety
+/// Each of `columns` is below `w.len()`, and `value(k)` is valid for `k < columns.len()`.
+#[inline(always)]
+unsafe fn gather_sum(columns: &[u32], w: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+    let mut sums = [0.0f64; 4];
+    let quads = columns.len() / 4;
+    for quad in 0..quads {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let k = 4 * quad + lane;
+            // SAFETY: k < columns.len(), and the caller promises the rest.
+            *sum += unsafe { *w.get_unchecked(*columns.get_unchecked(k) as usize) } * value(k);
+        }
+    }
+    let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for k in 4 * quads..columns.len() {
+        // SAFETY: as above.
+        sum += unsafe { *w.get_unchecked(*columns.get_unchecked(k) as usize) } * value(k);
+    }
+    sum
+}
+
+/// # Safety
+/// As [`gather_sum`].
+#[inline(always)]
+unsafe fn scatter_add(columns: &[u32], w: &mut [f64], step: impl Fn(usize) -> f64) {
+    for (k, &column) in columns.iter().enumerate() {
+        // SAFETY: the caller promises that each column is below w.len().
+        unsafe { *w.get_unchecked_mut(column as usize) += step(k) };
+    }
+}
+
+#[inline(always)]
+fn dense_sum<V: Copy>(values: &[V], w: &[f64], widen: impl Fn(V) -> f64) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let (chunks, rest) = values.as_chunks::<8>();
+    let (w_chunks, w_rest) = w[..values.len()].as_chunks::<8>();
+    for (v, w) in chunks.iter().zip(w_chunks) {
+        for lane in 0..8 {
+            sums[lane] += widen(v[lane]) * w[lane];
+        }
+    }
+    let tail: f64 = rest.iter().zip(w_rest).map(|(&v, &w)| widen(v) * w).sum();
+    sums.iter().sum::<f64>() + tail
+}

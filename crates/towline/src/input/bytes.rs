@@ -1,0 +1,199 @@
+//! Opening inputs: files and standard input, plain or compressed, recognised by their first bytes.
+use std::fs::File;
+use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::path::PathBuf;
+
+use super::{InputError, Progress};
+
+/// Something to read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// Standard input, written `-`.
+    Stdin,
+}
+
+impl Input {
+    /// `-` is standard input, everything else a path.
+    pub fn new(name: &str) -> Self {
+        if name == "-" { Input::Stdin } else { Input::File(PathBuf::from(name)) }
+    }
+
+    /// The name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Input::File(path) => path.display().to_string(),
+            Input::Stdin => "standard input".to_string(),
+        }
+    }
+
+    /// Size on disk, if it has one.
+    pub fn size_bytes(&self) -> Option<u64> {
+        match self {
+            Input::File(path) => std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len()),
+            Input::Stdin => None,
+        }
+    }
+}
+
+/// How the bytes of an input are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip, also of several members.
+    Gzip,
+    /// bzip2, also of several streams.
+    Bzip2,
+    /// Zstandard, also of several frames.
+    Zstd,
+}
+
+impl Compression {
+    /// Recognises the magic number at the beginning of a file.
+    pub fn of(head: &[u8]) -> Compression {
+        match head {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Compression::Bzip2,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            // a skippable Zstandard frame, as pzstd writes first
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// A readable stream of plain bytes that counts what it takes from the disk.
+pub struct Opened {
+    /// The plain bytes.
+    pub reader: Box<dyn Read + Send>,
+    /// How they were compressed.
+    pub compression: Compression,
+}
+
+/// Zstandard frames say how large a window they need; a larger one than this (128 MiB) is refused, as by the `zstd` tool.
+const ZSTD_LARGEST_WINDOW_LOG: u32 = 27;
+
+/// Opens an input and unpacks it on the way, adding the bytes taken from disk to `progress`.
+pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
+    let name = input.name();
+    let fail = |action| {
+        let file = name.clone();
+        move |source| InputError::Io { file, action, source }
+    };
+    let raw: Box<dyn Read + Send> = match input {
+        Input::Stdin => Box::new(io::stdin()),
+        Input::File(path) => {
+            let file = File::open(path).map_err(fail("open it"))?;
+            if file.metadata().map_err(fail("look at it"))?.is_dir() {
+                return Err(InputError::file(
+                    &name,
+                    "this is a folder",
+                    "name the files in it, or use a glob such as 'folder/*.svm'",
+                ));
+            }
+            Box::new(file)
+        }
+    };
+    let mut counted = Counted { inner: raw, progress: progress.clone() };
+    let mut head = [0u8; 4];
+    let seen = read_fully(&mut counted, &mut head).map_err(fail("read it"))?;
+    let compression = Compression::of(&head[..seen]);
+    let whole: Chain<Cursor<Vec<u8>>, Counted> = Cursor::new(head[..seen].to_vec()).chain(counted);
+    let reader: Box<dyn Read + Send> = match compression {
+        Compression::None => Box::new(whole),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::new(whole).map_err(fail("unpack it"))?;
+            decoder.window_log_max(ZSTD_LARGEST_WINDOW_LOG).map_err(fail("unpack it"))?;
+            Box::new(decoder)
+        }
+    };
+    Ok(Opened { reader, compression })
+}
+
+/// Fills `buffer` as far as the input goes, and says how far that is.
+pub fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+struct Counted {
+    inner: Box<dyn Read + Send>,
+    progress: Progress,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.progress.add(n as u64);
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read_back(packed: &[u8]) -> io::Result<(Compression, Vec<u8>)> {
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(packed)?;
+        let progress = Progress::default();
+        let mut opened = open(&Input::File(file.path().into()), &progress).map_err(io::Error::other)?;
+        let mut plain = Vec::new();
+        opened.reader.read_to_end(&mut plain)?;
+        assert_eq!(progress.read_bytes(), packed.len() as u64);
+        Ok((opened.compression, plain))
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn every_compression_is_recognised_and_may_come_in_several_parts() {
+        let bzip2 = |text: &[u8]| {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
+        let plain = |text: &[u8]| text.to_vec();
+        type Pack<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+        let cases: [(Compression, Pack); 4] = [
+            (Compression::None, &plain),
+            (Compression::Gzip, &gzip),
+            (Compression::Bzip2, &bzip2),
+            (Compression::Zstd, &zstd),
+        ];
+        for (compression, pack) in cases {
+            let twice = [pack(b"+1 1:1\n"), pack(b"-1 2:1\n")].concat();
+            assert_eq!(read_back(&twice).unwrap(), (compression, b"+1 1:1\n-1 2:1\n".to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_truncated_archive_is_an_error_not_an_end() {
+        let mut packed = gzip(&b"+1 1:1\n".repeat(100));
+        packed.truncate(packed.len() - 9);
+        assert!(read_back(&packed).is_err());
+    }
+
+    #[test]
+    fn the_empty_file_is_plain() {
+        assert_eq!(read_back(b"").unwrap(), (Compression::None, Vec::new()));
+    }
+}

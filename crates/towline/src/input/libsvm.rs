@@ -1,0 +1,404 @@
+//! libsvm / svmlight text: `label [qid:GROUP] index:value index:value … [# comment]`, one row a line.
+//!
+//! Indices are kept as they are written. Whether they count from 0 or from 1 matters to nobody but the reader of a message,
+//! so `auto` simply reports which of the two was seen.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::number;
+use super::text::{LineError, RecordParser, TextFormat};
+use super::{InputError, RowBatch};
+
+/// What to do when a row names a feature twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Refuse the row.
+    #[default]
+    Error,
+    /// Add the values.
+    Sum,
+    /// Keep the last value.
+    Last,
+}
+
+/// Whether indices count from 0 or from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexBase {
+    /// From 0 if an index 0 is seen, else from 1.
+    #[default]
+    Auto,
+    /// Index 0 is allowed.
+    Zero,
+    /// Index 0 is an error.
+    One,
+}
+
+/// How values are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// As 32-bit floats.
+    #[default]
+    F32,
+    /// As 64-bit floats.
+    F64,
+}
+
+impl Precision {
+    /// The number that is kept for `value`; infinite if it is too large.
+    #[inline(always)]
+    pub fn round(self, value: f64) -> f64 {
+        match self {
+            Precision::F32 => value as f32 as f64,
+            Precision::F64 => value,
+        }
+    }
+}
+
+/// Settings of the format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LibsvmOptions {
+    /// Whether indices count from 0 or from 1.
+    pub index_base: IndexBase,
+    /// What to do about repeated features.
+    pub duplicates: Duplicates,
+    /// How values are kept.
+    pub precision: Precision,
+    /// Leave `qid:` out instead of keeping it as the row's group.
+    pub skip_groups: bool,
+}
+
+/// The format, shared by all files of a call.
+pub struct Libsvm {
+    parser: Arc<Parser>,
+}
+
+struct Parser {
+    options: LibsvmOptions,
+    saw_zero: AtomicBool,
+    saw_group: AtomicBool,
+    zeros_dropped: AtomicU64,
+}
+
+impl Libsvm {
+    /// A reader with these settings.
+    pub fn new(options: LibsvmOptions) -> Self {
+        let (saw_zero, saw_group) = (AtomicBool::new(false), AtomicBool::new(false));
+        Libsvm { parser: Arc::new(Parser { options, saw_zero, saw_group, zeros_dropped: AtomicU64::new(0) }) }
+    }
+}
+
+impl TextFormat for Libsvm {
+    fn parser(&self, _file: &str, _head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
+        Ok((self.parser.clone(), 0))
+    }
+
+    fn features_are_named(&self) -> bool {
+        false
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.parser.options.index_base == IndexBase::Auto {
+            let base = if self.parser.saw_zero.load(Ordering::Relaxed) { 0 } else { 1 };
+            remarks.push(format!("feature indices count from {base}"));
+        }
+        if self.parser.saw_group.load(Ordering::Relaxed) {
+            let word = if self.parser.options.skip_groups { "left out" } else { "kept as groups" };
+            remarks.push(format!("qid: entries were {word}"));
+        }
+        let zeros = self.parser.zeros_dropped.load(Ordering::Relaxed);
+        if zeros > 0 {
+            remarks.push(format!("{zeros} explicit zeros were dropped"));
+        }
+        remarks
+    }
+}
+
+impl RecordParser for Parser {
+    fn rows_bytes(&self, text: &[u8]) -> u64 {
+        let values = memchr::memchr_iter(b':', text).count() as u64;
+        // Growing by doubling may leave as much room again.
+        2 * 16 * (values + 1)
+    }
+
+    fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError> {
+        let mut at = 0;
+        let mut has_groups = false;
+        while at < text.len() {
+            at = self.line(text, at, batch, &mut has_groups)?;
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+#[inline(always)]
+fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+    while text.get(at).copied().is_some_and(is_blank) {
+        at += 1;
+    }
+    at
+}
+
+/// Whether a token may end at `at`.
+#[inline(always)]
+fn at_token_end(text: &[u8], at: usize) -> bool {
+    text.get(at).is_none_or(|&b| is_blank(b) || b == b'\n' || b == b'#')
+}
+
+impl Parser {
+    /// Parses the line that begins at `at`, and returns where the next one begins.
+    #[inline(always)]
+    fn line(&self, text: &[u8], at: usize, batch: &mut RowBatch, has_groups: &mut bool) -> Result<usize, LineError> {
+        let mut at = skip_blanks(text, at);
+        match text.get(at) {
+            None => return Ok(at),
+            Some(b'\n') => return Ok(at + 1),
+            Some(b'#') => return Ok(memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1)),
+            Some(_) => {}
+        }
+        let label_at = at;
+        let label = match number::float(text, at) {
+            Some((value, end)) if at_token_end(text, end) && value.is_finite() => {
+                at = end;
+                value
+            }
+            _ => return Err(bad_label(text, at)),
+        };
+        let first = batch.keys.len();
+        let mut group = None;
+        let (mut sorted, mut has_zeros) = (true, false);
+        let mut last: Option<u64> = None;
+        loop {
+            at = skip_blanks(text, at);
+            match text.get(at) {
+                None => break,
+                Some(b'\n') => {
+                    at += 1;
+                    break;
+                }
+                Some(b'#') => {
+                    at = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1);
+                    break;
+                }
+                Some(_) => {}
+            }
+            let token = at;
+            let Some((key, end)) = number::unsigned(text, at).filter(|&(_, end)| text.get(end) == Some(&b':')) else {
+                (group, at) = read_group(text, token, group)?;
+                continue;
+            };
+            let Some((value, end)) = number::float(text, end + 1).filter(|&(_, end)| at_token_end(text, end)) else {
+                return Err(bad_value(text, token, end + 1));
+            };
+            let kept = self.options.precision.round(value);
+            if !kept.is_finite() {
+                return Err(not_finite(text, token, value, self.options.precision));
+            }
+            at = end;
+            sorted &= last.is_none_or(|last| last < key);
+            last = Some(key);
+            if key == 0 {
+                self.check_zero_index(text, token)?;
+            }
+            batch.keys.push(key);
+            batch.values.push(kept);
+            has_zeros |= kept == 0.0;
+        }
+        if !sorted {
+            self.sort_row(text, label_at, first, batch)?;
+            has_zeros = true; // sums may have cancelled
+        }
+        if has_zeros {
+            self.drop_zeros(first, batch);
+        }
+        self.note_group(group, has_groups, batch);
+        batch.end_row(label);
+        Ok(at)
+    }
+
+    #[cold]
+    fn check_zero_index(&self, text: &[u8], token: usize) -> Result<(), LineError> {
+        self.saw_zero.store(true, Ordering::Relaxed);
+        if self.options.index_base == IndexBase::One {
+            return Err(LineError {
+                at: token,
+                problem: format!("index 0 in '{}', but indices were said to count from 1", shown(text, token)),
+                remedy: "drop --index-base 1, or correct the file".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Sorts the entries from `first` on by index and settles repeated ones.
+    #[cold]
+    fn sort_row(&self, text: &[u8], label_at: usize, first: usize, batch: &mut RowBatch) -> Result<(), LineError> {
+        let mut entries: Vec<(u64, f64)> =
+            batch.keys[first..].iter().copied().zip(batch.values[first..].iter().copied()).collect();
+        // Stable, so that "last" is the last one written.
+        entries.sort_by_key(|&(key, _)| key);
+        batch.keys.truncate(first);
+        batch.values.truncate(first);
+        for (key, value) in entries {
+            let repeated = batch.keys.len() > first && batch.keys.last() == Some(&key);
+            match (repeated, self.options.duplicates) {
+                (false, _) => {
+                    batch.keys.push(key);
+                    batch.values.push(value);
+                }
+                (true, Duplicates::Error) => {
+                    return Err(LineError {
+                        at: second_mention(text, label_at, key),
+                        problem: format!("feature {key} appears twice in this row"),
+                        remedy: "correct the file, or use --duplicates sum or --duplicates last".into(),
+                    });
+                }
+                (true, policy) => {
+                    if let Some(kept) = batch.values.last_mut() {
+                        *kept =
+                            if policy == Duplicates::Sum { self.options.precision.round(*kept + value) } else { value };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves zeros out of the row that begins at `first`. They stay until then, since a zero is a mention too: `3:0 3:1`
+    /// names feature 3 twice.
+    #[cold]
+    fn drop_zeros(&self, first: usize, batch: &mut RowBatch) {
+        let mut kept = first;
+        for k in first..batch.keys.len() {
+            if batch.values[k] != 0.0 {
+                batch.keys[kept] = batch.keys[k];
+                batch.values[kept] = batch.values[k];
+                kept += 1;
+            }
+        }
+        self.zeros_dropped.fetch_add((batch.keys.len() - kept) as u64, Ordering::Relaxed);
+        batch.keys.truncate(kept);
+        batch.values.truncate(kept);
+    }
+
+    fn note_group(&self, group: Option<u64>, has_groups: &mut bool, batch: &mut RowBatch) {
+        if group.is_some() {
+            self.saw_group.store(true, Ordering::Relaxed);
+        }
+        if self.options.skip_groups || (group.is_none() && !*has_groups) {
+            return;
+        }
+        if !*has_groups {
+            *has_groups = true;
+            batch.groups.resize(batch.rows(), 0);
+        }
+        batch.groups.push(group.unwrap_or(0));
+    }
+}
+
+/// The token at `at`, short enough for a message.
+fn shown(text: &[u8], at: usize) -> String {
+    let rest = &text[at..];
+    let end = rest.iter().position(|&b| is_blank(b) || b == b'\n').unwrap_or(rest.len());
+    let mut shown = String::from_utf8_lossy(&rest[..end.min(40)]).into_owned();
+    if end > 40 {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cold]
+fn bad_label(text: &[u8], at: usize) -> LineError {
+    let token = shown(text, at);
+    let problem = if token.contains(':') {
+        format!("a row must begin with a label, but this one begins with '{token}'")
+    } else if matches!(number::whole_float(token.as_bytes()), Some(v) if !v.is_finite()) {
+        format!("the label '{token}' is not a finite number")
+    } else {
+        format!("expected a number as label, found '{token}'")
+    };
+    LineError {
+        at,
+        problem,
+        remedy: "a libsvm line is 'label index:value index:value …'; for tables use --format csv".into(),
+    }
+}
+
+#[cold]
+fn read_group(text: &[u8], at: usize, seen: Option<u64>) -> Result<(Option<u64>, usize), LineError> {
+    let remedy = "write entries as index:value with a whole number before the colon".to_string();
+    let fail = |problem: String, remedy: String| Err(LineError { at, problem, remedy });
+    let token = shown(text, at);
+    if text[at..].starts_with(b"qid:") {
+        return match number::unsigned(text, at + 4).filter(|&(_, end)| at_token_end(text, end)) {
+            Some(_) if seen.is_some() => fail("a second qid: in this row".into(), "keep one qid: per row".into()),
+            Some((group, end)) => Ok((Some(group), end)),
+            None => fail(
+                format!("expected a whole number after qid:, found '{token}'"),
+                "number the groups from 1 on".into(),
+            ),
+        };
+    }
+    if token.starts_with('-') && token.contains(':') {
+        return fail(format!("negative index in '{token}'"), "feature indices are 0 or more".into());
+    }
+    if token.bytes().take_while(u8::is_ascii_digit).count() > 19 {
+        return fail(
+            format!("the index in '{token}' does not fit into 64 bits"),
+            "use smaller feature numbers, or hash them".into(),
+        );
+    }
+    if number::unsigned(text, at).is_some_and(|(_, end)| at_token_end(text, end)) {
+        return fail(format!("'{token}' has no ':value'"), remedy);
+    }
+    fail(format!("expected index:value, found '{token}'"), remedy)
+}
+
+#[cold]
+fn bad_value(text: &[u8], token: usize, value_at: usize) -> LineError {
+    let problem = match text.get(value_at) {
+        _ if at_token_end(text, value_at) => format!("no value after the colon in '{}'", shown(text, token)),
+        _ => format!("expected a number after the colon in '{}'", shown(text, token)),
+    };
+    LineError { at: value_at, problem, remedy: "write values as 1, -0.5 or 2.5e-3".into() }
+}
+
+#[cold]
+fn not_finite(text: &[u8], token: usize, value: f64, precision: Precision) -> LineError {
+    let shown = shown(text, token);
+    if value.is_finite() && precision == Precision::F32 {
+        return LineError {
+            at: token,
+            problem: format!("the value in '{shown}' is too large for a 32-bit float"),
+            remedy: "use --precision f64, or scale the data".into(),
+        };
+    }
+    LineError {
+        at: token,
+        problem: format!("the value in '{shown}' is not a finite number"),
+        remedy: "leave missing values out of the row".into(),
+    }
+}
+
+/// Where feature `key` is named for the second time in the line whose label is at `at`.
+fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
+    let line_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+    let mut seen = false;
+    let mut token = at;
+    while token < line_end {
+        if matches!(number::unsigned(text, token), Some((k, end)) if k == key && text.get(end) == Some(&b':')) {
+            if seen {
+                return token;
+            }
+            seen = true;
+        }
+        token += text[token..line_end].iter().position(|&b| is_blank(b)).unwrap_or(line_end - token);
+        token = skip_blanks(text, token);
+    }
+    at
+}

@@ -1,0 +1,351 @@
+//! Text, read by one thread and parsed by several, in order.
+//!
+//! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces travel in
+//! a fixed number of [`Job`]s that are paid for once and go round, so memory does not depend on the size of the file; only
+//! a record longer than a piece makes its job grow, and it asks the budget first.
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+use super::bytes::{self, Input};
+use super::{InputError, Place, Progress, RowBatch, RowSource};
+use crate::budget::{Budget, BudgetError, Reservation};
+
+/// A format made of records in text.
+pub trait TextFormat: Send + Sync {
+    /// Makes the parser for a file from its beginning (whole lines, or all of it), and says how many bytes of it are a header.
+    fn parser(&self, file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError>;
+
+    /// Whether features have names.
+    fn features_are_named(&self) -> bool;
+
+    /// What can only be said once everything has been parsed.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Parses pieces of one file.
+pub trait RecordParser: Send + Sync {
+    /// How many bytes of `text` are whole records; 0 if not even one has ended. `text` begins at a record.
+    fn whole_records(&self, text: &[u8]) -> usize {
+        memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)
+    }
+
+    /// Bytes that the rows of `text` take in a batch; asked for a piece that holds one long record, before it is parsed.
+    fn rows_bytes(&self, text: &[u8]) -> u64 {
+        text.len() as u64 * (BYTES_PER_TEXT_BYTE - 1)
+    }
+
+    /// Appends the records of `text` to `batch`.
+    fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError>;
+}
+
+/// What is wrong with a line of a piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError {
+    /// Byte in the piece at which the trouble begins.
+    pub at: usize,
+    /// What was found and what was expected.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl LineError {
+    fn locate(self, file: &str, first_line: u64, text: &[u8]) -> InputError {
+        let before = &text[..self.at.min(text.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let line = first_line + memchr::memchr_iter(b'\n', before).count() as u64;
+        let place = Place::Line(line, Some((before.len() - line_start) as u64 + 1));
+        InputError::Bad { file: file.to_string(), place, problem: self.problem, remedy: self.remedy }
+    }
+}
+
+/// A piece of text on its way from the reader to a parser and, as rows, to the consumer.
+struct Job {
+    number: u64,
+    file: Arc<str>,
+    first_line: u64,
+    parser: Option<Arc<dyn RecordParser>>,
+    text: Vec<u8>,
+    batch: RowBatch,
+    /// The usual size of a piece.
+    piece_bytes: usize,
+    paid: Reservation,
+}
+
+impl Job {
+    /// Makes the job ready for its next round; what a long record made it take is given back.
+    fn recycle(&mut self) -> Result<(), BudgetError> {
+        self.parser = None;
+        self.batch.clear();
+        let normal = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE;
+        let held = |job: &Job| job.batch.capacity_bytes() + job.text.capacity() as u64;
+        if held(self) > normal {
+            self.batch = RowBatch::default();
+            self.text = Vec::new();
+        }
+        self.paid.resize(normal)
+    }
+
+    fn parse(mut self) -> Outcome {
+        let budget_error = |job: &Job, source| InputError::Budget { file: job.file.to_string(), source };
+        let Some(parser) = self.parser.clone() else { return Ok(self) };
+        self.batch.clear();
+        if self.text.len() > self.piece_bytes {
+            let needed = self.text.capacity() as u64 + parser.rows_bytes(&self.text);
+            self.paid.grow_to(needed).map_err(|source| budget_error(&self, source))?;
+        }
+        parser
+            .parse(&self.text, &mut self.batch)
+            .map_err(|error| error.locate(&self.file, self.first_line, &self.text))?;
+        let held = self.text.capacity() as u64 + self.batch.capacity_bytes();
+        self.paid.grow_to(held).map_err(|source| budget_error(&self, source))?;
+        Ok(self)
+    }
+}
+
+type Outcome = Result<Job, InputError>;
+
+/// One byte of text becomes at most this many bytes of rows: the worst is a line of a label alone (two bytes: an end, a label, perhaps a
+/// weight and a group), and the text itself is counted too.
+const BYTES_PER_TEXT_BYTE: u64 = 18;
+
+/// Sizes of the reading machinery.
+#[derive(Clone, Copy, Debug)]
+pub struct TextLimits {
+    /// Threads that parse.
+    pub threads: usize,
+    /// Bytes of a piece.
+    pub piece_bytes: usize,
+}
+
+impl TextLimits {
+    /// Pieces of 1 MiB, less where the budget is small: all pieces together take at most about a quarter of it.
+    pub fn for_budget(budget: &Budget, threads: usize) -> Self {
+        let threads = threads.max(1);
+        let jobs = Self::jobs(threads) as u64;
+        let piece = budget.limit_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
+        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 1 << 20) as usize }
+    }
+
+    fn jobs(threads: usize) -> usize {
+        2 * threads + 1
+    }
+}
+
+/// Reads text inputs, one after the other.
+pub struct TextSource {
+    format: Arc<dyn TextFormat>,
+    done: Option<Receiver<(u64, Outcome)>>,
+    free: Option<Sender<Job>>,
+    waiting: BTreeMap<u64, Outcome>,
+    next: u64,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl TextSource {
+    /// Starts reading `inputs` ahead.
+    pub fn new(
+        format: Arc<dyn TextFormat>,
+        inputs: Vec<Input>,
+        limits: TextLimits,
+        budget: &Budget,
+        progress: &Progress,
+    ) -> Result<Self, BudgetError> {
+        let jobs = TextLimits::jobs(limits.threads);
+        let (free_tx, free_rx) = bounded::<Job>(jobs);
+        let (work_tx, work_rx) = bounded::<Job>(jobs);
+        let (done_tx, done_rx) = unbounded::<(u64, Outcome)>();
+        for _ in 0..jobs {
+            let paid = budget.reserve("text being parsed", limits.piece_bytes as u64 * BYTES_PER_TEXT_BYTE)?;
+            let (text, batch) = (Vec::new(), RowBatch::default());
+            let piece_bytes = limits.piece_bytes;
+            let job = Job { number: 0, file: "".into(), first_line: 0, parser: None, text, batch, piece_bytes, paid };
+            // The channel has room for every job, and both ends are held here.
+            let _ = free_tx.send(job);
+        }
+        let mut threads = Vec::new();
+        for _ in 0..limits.threads {
+            let (work, done) = (work_rx.clone(), done_tx.clone());
+            threads.push(std::thread::spawn(move || parse_jobs(&work, &done)));
+        }
+        let reader = Reader {
+            format: format.clone(),
+            free: free_rx,
+            work: work_tx,
+            piece_bytes: limits.piece_bytes,
+            progress: progress.clone(),
+            number: 0,
+        };
+        threads.push(std::thread::spawn(move || reader.run(inputs, &done_tx)));
+        Ok(TextSource { format, done: Some(done_rx), free: Some(free_tx), waiting: BTreeMap::new(), next: 0, threads })
+    }
+}
+
+impl RowSource for TextSource {
+    fn next_batch(&mut self, batch: &mut RowBatch) -> Result<bool, InputError> {
+        let Some(done) = &self.done else { return Ok(false) };
+        let outcome = loop {
+            if let Some(outcome) = self.waiting.remove(&self.next) {
+                break outcome;
+            }
+            match done.recv() {
+                Ok((number, outcome)) => {
+                    self.waiting.insert(number, outcome);
+                }
+                Err(_) => return Ok(false),
+            }
+        };
+        self.next += 1;
+        let mut job = outcome?;
+        std::mem::swap(batch, &mut job.batch);
+        if let Err(source) = job.recycle() {
+            return Err(InputError::Budget { file: job.file.to_string(), source });
+        }
+        if let Some(free) = &self.free {
+            // When reading has ended nobody takes jobs back any more.
+            let _ = free.send(job);
+        }
+        Ok(true)
+    }
+
+    fn features_are_named(&self) -> bool {
+        self.format.features_are_named()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.format.remarks()
+    }
+}
+
+impl Drop for TextSource {
+    fn drop(&mut self) {
+        // Closing the channels ends the threads, wherever they wait.
+        self.free = None;
+        self.done = None;
+        self.waiting.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn parse_jobs(work: &Receiver<Job>, done: &Sender<(u64, Outcome)>) {
+    for job in work {
+        if done.send((job.number, job.parse())).is_err() {
+            return;
+        }
+    }
+}
+
+/// The reading thread.
+struct Reader {
+    format: Arc<dyn TextFormat>,
+    free: Receiver<Job>,
+    work: Sender<Job>,
+    piece_bytes: usize,
+    progress: Progress,
+    number: u64,
+}
+
+/// Why reading ended before the end of the input.
+enum Stop {
+    /// Nobody listens any more.
+    Closed,
+    Failed(InputError),
+}
+
+impl Reader {
+    fn run(mut self, inputs: Vec<Input>, done: &Sender<(u64, Outcome)>) {
+        for input in inputs {
+            match self.read_input(&input) {
+                Ok(()) => {}
+                Err(Stop::Closed) => return,
+                Err(Stop::Failed(error)) => {
+                    // Comes out after everything that was read before it.
+                    let _ = done.send((self.number, Err(error)));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn read_input(&mut self, input: &Input) -> Result<(), Stop> {
+        let name: Arc<str> = input.name().into();
+        let mut opened = bytes::open(input, &self.progress).map_err(Stop::Failed)?;
+        let mut parser: Option<Arc<dyn RecordParser>> = None;
+        // What was read but belongs to the next piece.
+        let mut rest: Vec<u8> = Vec::new();
+        let mut line = 1;
+        loop {
+            let mut job = self.free.recv().map_err(|_| Stop::Closed)?;
+            job.text.clear();
+            job.text.append(&mut rest);
+            job.file = name.clone();
+            job.first_line = line;
+            let (mut whole, at_end) = self.fill(&mut job, &mut opened.reader, parser.as_deref())?;
+            if parser.is_none() {
+                let (new, header) = self.format.parser(&name, &job.text[..whole]).map_err(Stop::Failed)?;
+                // The format now says itself where its records end.
+                whole = if at_end { job.text.len() } else { header + new.whole_records(&job.text[header..]) };
+                line += memchr::memchr_iter(b'\n', &job.text[..header]).count() as u64;
+                job.first_line = line;
+                rest.extend_from_slice(&job.text[whole..]);
+                job.text.truncate(whole);
+                job.text.drain(..header);
+                parser = Some(new);
+            } else {
+                rest.extend_from_slice(&job.text[whole..]);
+                job.text.truncate(whole);
+            }
+            line += memchr::memchr_iter(b'\n', &job.text).count() as u64;
+            job.parser = parser.clone();
+            job.number = self.number;
+            self.number += 1;
+            self.work.send(job).map_err(|_| Stop::Closed)?;
+            if at_end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
+    fn fill(
+        &self,
+        job: &mut Job,
+        reader: &mut dyn Read,
+        parser: Option<&dyn RecordParser>,
+    ) -> Result<(usize, bool), Stop> {
+        let mut wanted = self.piece_bytes;
+        loop {
+            // A piece grows only for a record longer than it; its rows are paid for when it is parsed.
+            let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + (wanted - self.piece_bytes) as u64;
+            job.paid
+                .grow_to(needed)
+                .map_err(|source| Stop::Failed(InputError::Budget { file: job.file.to_string(), source }))?;
+            let from = job.text.len();
+            job.text.reserve_exact(wanted.saturating_sub(from));
+            job.text.resize(wanted.max(from), 0);
+            let got = bytes::read_fully(&mut &mut *reader, &mut job.text[from..]).map_err(|source| {
+                Stop::Failed(InputError::Io { file: job.file.to_string(), action: "read it to its end", source })
+            })?;
+            job.text.truncate(from + got);
+            if job.text.len() < wanted {
+                return Ok((job.text.len(), true));
+            }
+            let whole = match parser {
+                Some(parser) => parser.whole_records(&job.text),
+                None => memchr::memrchr(b'\n', &job.text).map_or(0, |at| at + 1),
+            };
+            if whole > 0 {
+                return Ok((whole, false));
+            }
+            wanted += wanted / 2;
+        }
+    }
+}
