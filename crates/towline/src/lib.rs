@@ -2,3 +2,6 @@
 pub mod block;
 pub mod budget;
 pub mod input;
+pub mod machine;
+pub mod pack;
+pub mod store;

@@ -44,6 +44,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Nothing read yet of `total_bytes`.
+    pub fn new(total_bytes: Option<u64>) -> Self {
+        Progress { read_bytes: Arc::default(), total_bytes }
+    }
+
     /// Bytes of the input read so far, as they lie on disk.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)

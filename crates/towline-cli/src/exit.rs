@@ -1,0 +1,80 @@
+//! Exit codes that scripts can rely on, and the one place where errors are printed.
+//!
+//! | code | meaning |
+//! | --- | --- |
+//! | 0 | done |
+//! | 1 | failure: a file cannot be read or written, a store is damaged |
+//! | 2 | usage (printed by the argument parser) |
+//! | 3 | the memory budget is too small; the message says the least that would do |
+//! | 4 | bad data; the message names file and line |
+//! | 130 | interrupted |
+use std::io;
+use std::process::ExitCode;
+
+use towline::budget::BudgetError;
+use towline::input::InputError;
+use towline::pack::PackError;
+use towline::store::StoreError;
+
+use crate::size;
+
+const FAILURE: u8 = 1;
+const BUDGET: u8 = 3;
+const BAD_DATA: u8 = 4;
+const INTERRUPTED: u8 = 130;
+
+/// Prints the error, if any, and chooses the exit code.
+pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    // Whoever reads our output may stop reading; that is no error of ours.
+    if error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    {
+        return ExitCode::SUCCESS;
+    }
+    let (code, message) = match budget_error(&error) {
+        Some(refused) => (BUDGET, budget_message(refused)),
+        None => (code_of(&error), format!("{error:#}")),
+    };
+    eprintln!("towline: {message}");
+    ExitCode::from(code)
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<PackError>() {
+        Some(PackError::Interrupted) => INTERRUPTED,
+        Some(PackError::Input(InputError::Bad { .. }) | PackError::NoRows { .. } | PackError::Mismatch { .. }) => {
+            BAD_DATA
+        }
+        _ => FAILURE,
+    }
+}
+
+fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
+    match error.downcast_ref::<PackError>() {
+        Some(PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused))) => return Some(refused),
+        Some(PackError::Input(InputError::Budget { source, .. })) => return Some(source),
+        _ => {}
+    }
+    match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Budget(refused)) => Some(refused),
+        _ => None,
+    }
+}
+
+/// The same as the error's own words, with sizes as they are typed.
+fn budget_message(refused: &BudgetError) -> String {
+    // Rounded up to whole MiB, with a little room for what would be asked for next.
+    let least = (refused.least_bytes + refused.least_bytes / 8).div_ceil(1 << 20);
+    format!(
+        "the memory budget of {} is too small: {} needs {} and only {} is free; use --memory {least}M or more",
+        size::show(refused.limit_bytes),
+        refused.purpose,
+        size::show(refused.wanted_bytes),
+        size::show(refused.free_bytes),
+    )
+}

@@ -1,0 +1,35 @@
+//! Completions and manual pages, made from the argument parser itself so that they cannot go stale.
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+/// Arguments of `towline completions`.
+#[derive(clap::Args)]
+pub struct Completions {
+    /// The shell to print completions for
+    shell: clap_complete::Shell,
+}
+
+/// Arguments of `towline man`.
+#[derive(clap::Args)]
+pub struct Man {
+    /// The folder to write towline.1, towline-pack.1, … into
+    folder: PathBuf,
+}
+
+/// Prints completions on standard output.
+pub fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "towline", &mut std::io::stdout());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a page for the program and one per verb.
+pub fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
+    let folder = &arguments.folder;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    clap_mangen::generate_to(crate::Arguments::command(), folder)
+        .with_context(|| format!("cannot write manual pages into {}", folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,123 @@
+//! `towline info`: what a store holds.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use towline::store::manifest::Manifest;
+use towline::store::{BlockStore, DiskStore};
+
+use crate::{show, size};
+
+/// Arguments of `towline info`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The store to look at
+    store: PathBuf,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what the manifest and the block headers say.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let store = DiskStore::open(&arguments.store)?;
+    let encodings = store.encodings()?;
+    if arguments.json {
+        println!("{}", json(&store, &encodings)?);
+    } else {
+        print!("{}", text(&store, &encodings));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn store_bytes(manifest: &Manifest) -> u64 {
+    manifest.block_files.iter().chain(&manifest.feature_maps).chain([&manifest.table]).map(|file| file.bytes).sum()
+}
+
+fn density(manifest: &Manifest) -> f64 {
+    manifest.values as f64 / (manifest.rows as f64 * manifest.features as f64).max(1.0)
+}
+
+fn json(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> anyhow::Result<serde_json::Value> {
+    let manifest = store.manifest();
+    let mut value = serde_json::to_value(manifest)?;
+    value["schema"] = 1.into();
+    value["blocks"] = store.blocks().len().into();
+    value["store_bytes"] = store_bytes(manifest).into();
+    value["bytes_per_value"] = (store_bytes(manifest) as f64 / manifest.values.max(1) as f64).into();
+    value["density"] = density(manifest).into();
+    value["encodings"] = serde_json::to_value(encodings)?;
+    Ok(value)
+}
+
+fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
+    let manifest = store.manifest();
+    let rows = manifest.row_summary;
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut line = |name: &str, value: String| lines.push((name.to_string(), value));
+    line(
+        "store",
+        format!("{}, generation {}, by {}", store.path().display(), manifest.generation, manifest.created_by),
+    );
+    line("rows", show::count(manifest.rows));
+    let kind = if manifest.named_features { "named" } else { "numbered" };
+    line("features", format!("{} seen, {kind}", show::count(manifest.features)));
+    let mean = manifest.values as f64 / manifest.rows.max(1) as f64;
+    let spread =
+        format!("{} to {} a row, {mean:.1} on average", show::count(rows.min_values), show::count(rows.max_values));
+    line("values", format!("{} ({spread}), density {:.2e}", show::count(manifest.values), density(manifest)));
+    let norms = [rows.min_sq_norm, rows.mean_sq_norm, rows.max_sq_norm].map(|v| show::number(v.sqrt()));
+    line("row length", format!("{} to {}, root mean square {}", norms[0], norms[2], norms[1]));
+    line("labels", labels(manifest));
+    let blocks = store.blocks();
+    let resident: u64 = blocks.iter().map(|b| b.resident_bytes(manifest.layout)).sum();
+    let bytes = store_bytes(manifest);
+    let per_value = bytes as f64 / manifest.values.max(1) as f64;
+    line("on disk", format!("{} ({per_value:.2} bytes a value)", size::show(bytes)));
+    line("in memory", format!("{} as {}", size::show(resident), layout(manifest)));
+    line("blocks", show::count(blocks.len() as u64));
+    let shares: Vec<String> = encodings.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    line("encodings", shares.join(", "));
+    let order = manifest.shuffle_seed.map_or("as in the input".to_string(), |seed| format!("shuffled, seed {seed}"));
+    line("row order", order);
+    line("columns", if manifest.renumbered { "by frequency" } else { "in feature order" }.to_string());
+    line("scale", format!("{:?}", manifest.scale).to_lowercase());
+    line("precision", format!("{:?}", manifest.precision).to_lowercase());
+    line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
+    line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());
+    for source in &manifest.sources {
+        line("source", format!("{} ({}, generation {})", source.name, size::show(source.bytes), source.generation));
+    }
+    show::table(&lines)
+}
+
+fn layout(manifest: &Manifest) -> String {
+    let rows = if manifest.layout.dense { "dense" } else { "sparse" };
+    format!("{rows} rows, {:?} values", manifest.layout.values).to_lowercase()
+}
+
+/// The classes with their rows, the most frequent first; a range where there are very many.
+fn labels(manifest: &Manifest) -> String {
+    let labels = &manifest.labels;
+    const SHOWN: usize = 12;
+    match &labels.histogram {
+        Some(histogram) if histogram.len() <= 1000 => {
+            let name = |label: f64| match labels.names.as_ref().and_then(|names| names.get(label as usize)) {
+                Some(name) => name.clone(),
+                None => show::number(label),
+            };
+            let mut classes: Vec<_> = histogram.iter().collect();
+            classes.sort_by_key(|&&(_, rows)| std::cmp::Reverse(rows));
+            let shown: Vec<String> = classes
+                .iter()
+                .take(SHOWN)
+                .map(|&&(label, rows)| format!("{} x {}", name(label), show::count(rows)))
+                .collect();
+            let more = if classes.len() > SHOWN { format!(", … {} in all", classes.len()) } else { String::new() };
+            shown.join(", ") + &more
+        }
+        _ => {
+            format!("{} to {}, mean {}", show::number(labels.min), show::number(labels.max), show::number(labels.mean))
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `towline pack`: tables become a store.
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use towline::budget::Budget;
+use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
+use towline::input::{Input, Progress, ReadOptions};
+use towline::pack::{PackOptions, Packed};
+use towline::store::manifest::Scale;
+use towline::store::writer::Existing;
+
+use crate::progress::Bar;
+use crate::{show, size};
+
+/// Arguments of `towline pack`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  towline pack reviews.svm.gz -o reviews.tow
+  towline pack 'logs/*.svm' -o logs.tow --memory 512M
+  zcat huge.gz | towline pack - -o huge.tow")]
+pub struct Arguments {
+    /// Files to pack, as one table: paths, globs, or - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<String>,
+    /// The store to write, a folder
+    #[arg(long, short, value_name = "STORE")]
+    output: PathBuf,
+    /// Replace the store if it exists
+    #[arg(long, conflicts_with = "append")]
+    force: bool,
+    /// Add the rows to an existing store
+    #[arg(long)]
+    append: bool,
+    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Threads that parse and encode [default: all processors]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
+    /// Whether libsvm indices count from 0 or from 1
+    #[arg(long, value_enum, default_value_t = IndexBaseName::Auto)]
+    index_base: IndexBaseName,
+    /// What to do when a row names a feature twice
+    #[arg(long, value_enum, default_value_t = DuplicatesName::Error)]
+    duplicates: DuplicatesName,
+    /// Leave qid: out instead of keeping it as the row's group
+    #[arg(long)]
+    skip_groups: bool,
+    /// A file with one sample weight per line, for the rows of all inputs in order
+    #[arg(long, value_name = "FILE")]
+    weights: Option<String>,
+    /// Keep the order of the rows; they are shuffled over blocks otherwise
+    #[arg(long)]
+    keep_order: bool,
+    /// Seed of the shuffle
+    #[arg(long, default_value_t = 0, conflicts_with = "keep_order")]
+    seed: u64,
+    /// Keep columns in the order of the features instead of numbering them by frequency
+    #[arg(long)]
+    no_renumber: bool,
+    /// Scale rows to unit length, features to [0, 1], or features by their standard deviation
+    #[arg(long, value_enum, default_value_t = ScaleName::None)]
+    scale: ScaleName,
+    /// How values are kept
+    #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
+    precision: PrecisionName,
+    /// Size of a block in memory, such as 4M [default: 4M, less where the budget is small]
+    #[arg(long, value_parser = size::parse)]
+    block_size: Option<u64>,
+    /// Show no progress and no summary
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print the summary as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum IndexBaseName {
+    Auto,
+    #[value(name = "0")]
+    Zero,
+    #[value(name = "1")]
+    One,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DuplicatesName {
+    Error,
+    Sum,
+    Last,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ScaleName {
+    None,
+    Rows,
+    Minmax,
+    Standard,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PrecisionName {
+    F32,
+    F64,
+}
+
+impl Arguments {
+    fn options(&self) -> PackOptions {
+        let precision = match self.precision {
+            PrecisionName::F32 => Precision::F32,
+            PrecisionName::F64 => Precision::F64,
+        };
+        let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
+        let libsvm = LibsvmOptions {
+            index_base: match self.index_base {
+                IndexBaseName::Auto => IndexBase::Auto,
+                IndexBaseName::Zero => IndexBase::Zero,
+                IndexBaseName::One => IndexBase::One,
+            },
+            duplicates: match self.duplicates {
+                DuplicatesName::Error => Duplicates::Error,
+                DuplicatesName::Sum => Duplicates::Sum,
+                DuplicatesName::Last => Duplicates::Last,
+            },
+            precision,
+            skip_groups: self.skip_groups,
+        };
+        PackOptions {
+            read: ReadOptions { libsvm, threads, ..ReadOptions::default() },
+            weights: self.weights.as_deref().map(Input::new),
+            existing: match (self.force, self.append) {
+                (true, _) => Existing::Replace,
+                (_, true) => Existing::Append,
+                _ => Existing::Refuse,
+            },
+            shuffle_seed: (!self.keep_order).then_some(self.seed),
+            renumber: !self.no_renumber,
+            scale: match self.scale {
+                ScaleName::None => Scale::None,
+                ScaleName::Rows => Scale::Rows,
+                ScaleName::Minmax => Scale::Minmax,
+                ScaleName::Standard => Scale::Standard,
+            },
+            precision,
+            block_bytes: self.block_size,
+            threads,
+            stop: Arc::default(),
+        }
+    }
+}
+
+/// Packs and says what came of it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let begin = Instant::now();
+    let inputs = expand(&arguments.inputs)?;
+    let options = arguments.options();
+    let stop = options.stop.clone();
+    ctrlc::set_handler(move || stop_once(&stop)).context("cannot watch for Ctrl-C")?;
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let total = inputs.iter().map(Input::size_bytes).sum::<Option<u64>>();
+    let progress = Progress::new(total);
+    let bar = {
+        let progress = progress.clone();
+        Bar::follow(arguments.quiet || arguments.json, total, move || progress.read_bytes())
+    };
+    let packed = towline::pack::pack(&inputs, &arguments.output, &options, &budget, &progress);
+    drop(bar);
+    let packed = packed?;
+    let seconds = begin.elapsed().as_secs_f64();
+    if arguments.json {
+        println!("{}", json(&packed, seconds));
+    } else if !arguments.quiet {
+        eprint!("{}", summary(&arguments.output, &packed, seconds));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first signal asks for an orderly end; a second one does not wait for it.
+fn stop_once(stop: &AtomicBool) {
+    if stop.swap(true, Ordering::Relaxed) {
+        std::process::exit(130);
+    }
+}
+
+/// Globs that the shell has not expanded; a name that exists is never taken for a pattern.
+fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for name in names {
+        if name == "-" || Path::new(name).exists() || !name.contains(['*', '?', '[']) {
+            inputs.push(Input::new(name));
+            continue;
+        }
+        let paths = glob::glob(name).with_context(|| format!("'{name}' is not a pattern"))?;
+        let before = inputs.len();
+        for path in paths {
+            inputs.push(Input::File(path.with_context(|| format!("cannot list '{name}'"))?));
+        }
+        if inputs.len() == before {
+            bail!("no file matches '{name}'");
+        }
+    }
+    Ok(inputs)
+}
+
+fn json(packed: &Packed, seconds: f64) -> serde_json::Value {
+    let manifest = &packed.manifest;
+    serde_json::json!({
+        "schema": 1,
+        "rows": manifest.rows,
+        "features": manifest.features,
+        "values": manifest.values,
+        "classes": manifest.labels.histogram.as_ref().map(Vec::len),
+        "blocks": packed.blocks,
+        "store_bytes": packed.store_bytes,
+        "input_bytes": packed.input_bytes,
+        "seconds": seconds,
+        "peak_memory_bytes": towline::machine::peak_memory_bytes(),
+        "remarks": packed.remarks,
+    })
+}
+
+fn summary(output: &Path, packed: &Packed, seconds: f64) -> String {
+    let manifest = &packed.manifest;
+    let per_value = packed.store_bytes as f64 / manifest.values.max(1) as f64;
+    let megabytes = packed.input_bytes as f64 / 1e6 / seconds.max(1e-9);
+    let mut text = format!(
+        "{}: {} rows, {} features, {} values in {} blocks\n",
+        output.display(),
+        show::count(manifest.rows),
+        show::count(manifest.features),
+        show::count(manifest.values),
+        show::count(packed.blocks as u64),
+    );
+    text += &format!(
+        "{} read, {} stored ({per_value:.2} bytes a value), {seconds:.2} s ({megabytes:.0} MB/s), peak memory {}\n",
+        size::show(packed.input_bytes),
+        size::show(packed.store_bytes),
+        size::show(towline::machine::peak_memory_bytes()),
+    );
+    packed.remarks.iter().for_each(|remark| text += &format!("note: {remark}\n"));
+    text
+}

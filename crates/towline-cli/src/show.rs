@@ -1,0 +1,37 @@
+//! Numbers and small tables as people read them.
+
+/// `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (k, digit) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Lines of `name  value`, aligned.
+pub fn table(rows: &[(String, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in rows {
+        text.push_str(&format!("{name:<width$}  {value}\n"));
+    }
+    text
+}
+
+/// A number without more digits than it needs.
+pub fn number(x: f64) -> String {
+    if x == x.trunc() && x.abs() < 1e15 { format!("{x}") } else { format!("{x:.6}").trim_end_matches('0').to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn counts_have_separators() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(super::count), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

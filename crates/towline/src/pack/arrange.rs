@@ -1,0 +1,138 @@
+//! Rows as they were read become rows as they are stored: renumbered, scaled, sorted by column.
+use crate::block::{Block, Layout, Row, RowInfo, ValueKind};
+use crate::input::libsvm::Precision;
+use crate::store::features::Scaling;
+use crate::store::manifest::Scale;
+
+use super::labels::RowStatistics;
+
+/// How to store rows: the same for all of them.
+pub struct Arrangement {
+    /// Column of each feature id.
+    pub columns: Vec<u32>,
+    /// How columns are scaled; empty if they are not.
+    pub scaling: Vec<Scaling>,
+    /// What an absent value becomes, for the columns where that is not 0, in column order.
+    pub fill: Vec<(u32, f64)>,
+    /// Whether rows are scaled to unit length.
+    pub scale: Scale,
+    /// How values are kept.
+    pub precision: Precision,
+}
+
+/// Buffers for arranging rows, kept between rows.
+#[derive(Default)]
+pub struct Arranger {
+    pairs: Vec<u64>,
+    other: Vec<u64>,
+    values: Vec<f64>,
+    entries: Vec<(u32, f64)>,
+}
+
+impl Arrangement {
+    /// How rows lie in memory on the way into the store.
+    pub fn layout(precision: Precision) -> Layout {
+        let values = if precision == Precision::F32 { ValueKind::F32 } else { ValueKind::F64 };
+        Layout { dense: false, values }
+    }
+
+    /// Appends `row` to `block` as it is to be stored.
+    pub fn push(
+        &self,
+        info: RowInfo,
+        row: Row,
+        arranger: &mut Arranger,
+        block: &mut Block,
+        statistics: &mut RowStatistics,
+    ) {
+        let Arranger { pairs, other, values, entries } = arranger;
+        pairs.clear();
+        values.clear();
+        for (k, (id, value)) in row.iter().enumerate() {
+            pairs.push(u64::from(self.columns[id as usize]) << 32 | k as u64);
+            values.push(value);
+        }
+        sort_by_column(pairs, other, self.columns.len());
+        entries.clear();
+        entries.extend(pairs.iter().map(|&pair| ((pair >> 32) as u32, values[pair as u32 as usize])));
+        if self.scale != Scale::None {
+            self.rescale(entries);
+        }
+        let sq_norm = entries.iter().map(|&(_, v)| v * v).sum();
+        statistics.add(entries.len() as u64, sq_norm);
+        block.push(info, entries.iter().copied());
+    }
+
+    fn rescale(&self, entries: &mut Vec<(u32, f64)>) {
+        if self.scale == Scale::Rows {
+            let norm = entries.iter().map(|&(_, v)| v * v).sum::<f64>().sqrt();
+            if norm > 0.0 {
+                entries.iter_mut().for_each(|(_, v)| *v /= norm);
+            }
+        } else {
+            for (column, value) in entries.iter_mut() {
+                let Scaling { shift, factor } = self.scaling[*column as usize];
+                *value = (*value - shift) * factor;
+            }
+            if !self.fill.is_empty() {
+                let present: Vec<u32> = entries.iter().map(|&(column, _)| column).collect();
+                entries.extend(self.fill.iter().filter(|(column, _)| present.binary_search(column).is_err()));
+                entries.sort_unstable_by_key(|&(column, _)| column);
+            }
+        }
+        entries.iter_mut().for_each(|(_, v)| *v = self.precision.round(*v));
+        entries.retain(|&(_, v)| v != 0.0);
+    }
+}
+
+/// Rows shorter than this are sorted by comparison: a pass of counting would cost more than the row.
+const SHORT_ROW: usize = 192;
+const DIGIT_BITS: u32 = 11;
+
+/// Sorts pairs by their upper half, which is below `columns`: least significant digit first, only as many digits as needed.
+fn sort_by_column(pairs: &mut Vec<u64>, other: &mut Vec<u64>, columns: usize) {
+    if pairs.len() < SHORT_ROW {
+        pairs.sort_unstable();
+        return;
+    }
+    let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
+    other.resize(pairs.len(), 0);
+    let mut shift = 32;
+    while shift < 32 + bits {
+        let mut starts = [0u32; 1 << DIGIT_BITS];
+        let digit = |pair: u64| (pair >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+        pairs.iter().for_each(|&pair| starts[digit(pair)] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            (*start, sum) = (sum, sum + *start);
+        }
+        for &pair in pairs.iter() {
+            let place = &mut starts[digit(pair)];
+            other[*place as usize] = pair;
+            *place += 1;
+        }
+        std::mem::swap(pairs, other);
+        shift += DIGIT_BITS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn both_sorts_agree(columns in 1usize..5_000_000, n in 0usize..1000, seed: u64) {
+            let mut pairs: Vec<u64> = (0..n as u64)
+                .map(|k| (k.wrapping_mul(seed | 1) >> 7) % columns as u64)
+                .enumerate()
+                .map(|(k, column)| column << 32 | k as u64)
+                .collect();
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            sort_by_column(&mut pairs, &mut Vec::new(), columns);
+            prop_assert_eq!(pairs, expected);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Rows in their final order are cut into blocks, encoded by several threads, and written in order.
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::arrange::{Arrangement, Arranger};
+use super::labels::RowStatistics;
+use super::{PackError, PackOptions};
+use crate::block::{Block, Layout};
+use crate::budget::{Budget, Reservation};
+use crate::store::StoreError;
+use crate::store::format::{self, Header, Scratch};
+use crate::store::writer::StoreWriter;
+
+/// Cuts, encodes and writes.
+pub struct Cutter<'a> {
+    arrangement: &'a Arrangement,
+    options: &'a PackOptions,
+    writer: &'a mut StoreWriter,
+    layout: Layout,
+    block_bytes: u64,
+    /// Rows that did not fill a block.
+    carry: Block,
+    /// The least layout of all blocks so far.
+    pub stored_layout: Option<Layout>,
+    /// Values written so far.
+    pub values: u64,
+    /// What the rows look like as they are stored.
+    pub statistics: RowStatistics,
+    _paid: Reservation,
+}
+
+struct Encoded {
+    header: Header,
+    bytes: Vec<u8>,
+    statistics: RowStatistics,
+}
+
+impl<'a> Cutter<'a> {
+    pub fn new(
+        arrangement: &'a Arrangement,
+        options: &'a PackOptions,
+        writer: &'a mut StoreWriter,
+        budget: &Budget,
+    ) -> Result<Self, PackError> {
+        let layout = Arrangement::layout(options.precision);
+        let block_bytes = options.block_bytes(budget);
+        // For each thread a block, its numbers on the way, and its bytes twice: while one group is written the next is encoded.
+        let paid = budget.reserve("blocks being written", 4 * options.threads as u64 * block_bytes + block_bytes)?;
+        let carry = Block::new(layout, u32::MAX as usize + 1);
+        let statistics = RowStatistics::default();
+        Ok(Cutter {
+            arrangement,
+            options,
+            writer,
+            layout,
+            block_bytes,
+            carry,
+            stored_layout: None,
+            values: 0,
+            statistics,
+            _paid: paid,
+        })
+    }
+
+    /// Takes rows from `slabs` in the given order; what does not fill a block waits for the next call.
+    pub fn add(&mut self, slabs: &[Block], order: &[(u32, u32)]) -> Result<(), PackError> {
+        let carry = std::mem::replace(&mut self.carry, Block::new(self.layout, u32::MAX as usize + 1));
+        let sources: Vec<&Block> = std::iter::once(&carry).chain(slabs).collect();
+        let carried = (0..carry.rows() as u32).map(|i| (0, i));
+        let rows: Vec<(u32, u32)> = carried.chain(order.iter().map(|&(s, i)| (s + 1, i))).collect();
+        let cuts = self.cuts(&sources, &rows);
+        let whole = cuts.last().copied().unwrap_or(0);
+        self.write(&sources, &rows, &cuts)?;
+        for &(s, i) in &rows[whole..] {
+            self.carry.push_from(sources[s as usize], i as usize);
+        }
+        Ok(())
+    }
+
+    /// Writes the last, smaller block.
+    pub fn finish(&mut self) -> Result<(), PackError> {
+        let carry = std::mem::replace(&mut self.carry, Block::new(self.layout, 1));
+        if carry.rows() == 0 {
+            return Ok(());
+        }
+        let rows: Vec<(u32, u32)> = (0..carry.rows() as u32).map(|i| (0, i)).collect();
+        self.write(&[&carry], &rows, &[rows.len()])
+    }
+
+    /// Where blocks end: as soon as they have the wanted size.
+    fn cuts(&self, sources: &[&Block], rows: &[(u32, u32)]) -> Vec<usize> {
+        let mut cuts = Vec::new();
+        let (mut block_rows, mut block_values) = (0, 0);
+        for (k, &(s, i)) in rows.iter().enumerate() {
+            block_rows += 1;
+            block_values += sources[s as usize].row_len(i as usize) as u64;
+            if self.layout.resident_bytes(block_rows, block_values) >= self.block_bytes {
+                cuts.push(k + 1);
+                (block_rows, block_values) = (0, 0);
+            }
+        }
+        cuts
+    }
+
+    fn write(&mut self, sources: &[&Block], rows: &[(u32, u32)], cuts: &[usize]) -> Result<(), PackError> {
+        let starts = std::iter::once(0).chain(cuts.iter().copied());
+        let ranges: Vec<&[(u32, u32)]> = starts.zip(cuts).map(|(from, &to)| &rows[from..to]).collect();
+        let (arrangement, layout) = (self.arrangement, self.layout);
+        let mut ready: Vec<Encoded> = Vec::new();
+        for group in ranges.chunks(self.options.threads.max(1)) {
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(PackError::Interrupted);
+            }
+            let (next, written) = rayon::join(
+                || encode_group(arrangement, layout, sources, group),
+                || self.write_encoded(std::mem::take(&mut ready)),
+            );
+            written?;
+            ready = next;
+        }
+        Ok(self.write_encoded(ready)?)
+    }
+
+    fn write_encoded(&mut self, group: Vec<Encoded>) -> Result<(), StoreError> {
+        for Encoded { header, bytes, statistics } in group {
+            self.writer.write_block(&header, &bytes)?;
+            self.stored_layout = Some(self.stored_layout.map_or(header.layout, |layout| layout.join(header.layout)));
+            self.values += header.values;
+            self.statistics.join(&statistics);
+        }
+        Ok(())
+    }
+}
+
+fn encode_group(
+    arrangement: &Arrangement,
+    layout: Layout,
+    sources: &[&Block],
+    group: &[&[(u32, u32)]],
+) -> Vec<Encoded> {
+    let encode = |(scratch, arranger): &mut (Scratch, Arranger), rows: &&[(u32, u32)]| {
+        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize)).sum();
+        let mut block = Block::with_capacity(layout, arrangement.columns.len(), rows.len(), values);
+        let mut statistics = RowStatistics::default();
+        for &(s, i) in *rows {
+            let (source, i) = (sources[s as usize], i as usize);
+            arrangement.push(source.info(i), source.row(i), arranger, &mut block, &mut statistics);
+        }
+        let mut bytes = Vec::new();
+        let header = format::encode(&block, scratch, &mut bytes);
+        Encoded { header, bytes, statistics }
+    };
+    group.par_iter().map_init(|| (Scratch::default(), Arranger::default()), encode).collect()
+}

@@ -1,0 +1,268 @@
+//! Features get small numbers in the order in which they are first seen, and are counted.
+//!
+//! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much larger than a
+//! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table. Names are known by a
+//! 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts costs the same as one
+//! with as many numbers.
+use std::fs::File;
+use std::io::{BufWriter, Seek, Write};
+use std::path::Path;
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::budget::{Budget, BudgetError, Reservation};
+use crate::input::RowBatch;
+use crate::store::StoreError;
+use crate::store::features::{FeatureMap, FeatureName};
+
+const PAGE: usize = 1 << 14;
+const UNSEEN: u32 = u32::MAX;
+/// A hash table takes about this much per feature, room for growth included; pages may take as much.
+const HASHED_BYTES: u64 = 48;
+
+/// All features seen so far.
+pub struct Features {
+    lookup: Lookup,
+    /// Feature number by id; empty for names.
+    numbers: Vec<u64>,
+    /// Where each name ends, by id; empty for numbers.
+    name_ends: Vec<u64>,
+    names: Option<BufWriter<File>>,
+    counts: Vec<u32>,
+    /// Features of older generations, whose columns stay.
+    old: usize,
+    tables: Reservation,
+    arrays: Reservation,
+}
+
+enum Lookup {
+    Pages(Vec<Option<Box<[u32; PAGE]>>>),
+    /// Key and id: a feature number, or the hash of a name.
+    Hashed(HashTable<(u128, u32)>),
+}
+
+fn too_many() -> BudgetError {
+    BudgetError {
+        purpose: "more than 2^32 - 1 distinct features",
+        wanted_bytes: 0,
+        free_bytes: 0,
+        limit_bytes: 0,
+        least_bytes: u64::MAX,
+    }
+}
+
+impl Features {
+    /// No features yet. Names, if features have them, go to a nameless file in `folder`.
+    pub fn new(named: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
+        let names = match named {
+            true => Some(BufWriter::new(super::spill::nameless_file(folder)?)),
+            false => None,
+        };
+        let lookup = if named { Lookup::Hashed(HashTable::new()) } else { Lookup::Pages(Vec::new()) };
+        Ok(Features {
+            lookup,
+            numbers: Vec::new(),
+            name_ends: Vec::new(),
+            names,
+            counts: Vec::new(),
+            old: 0,
+            tables: budget.reserve("feature table", 0)?,
+            arrays: budget.reserve("feature counts", 0)?,
+        })
+    }
+
+    /// Takes over the features of an older generation.
+    pub fn load(&mut self, map: &FeatureMap, budget: &Budget) -> Result<(), StoreError> {
+        for column in 0..map.len() as u32 {
+            match map.name(column) {
+                FeatureName::Number(number) => _ = self.number(number, budget)?,
+                FeatureName::Name(name) => _ = self.name(name.as_bytes())?,
+            }
+        }
+        self.old = map.len();
+        self.counts.fill(0);
+        Ok(())
+    }
+
+    /// Replaces the keys of `batch` from `done` on by ids, and counts them. Where the budget says no, `done` tells how far it came, and the
+    /// same call goes on from there.
+    pub fn resolve(&mut self, batch: &mut RowBatch, done: &mut usize, budget: &Budget) -> Result<(), StoreError> {
+        if self.names.is_some() {
+            let mut ids = Vec::with_capacity(batch.names.len());
+            for k in 0..batch.names.len() {
+                ids.push(self.name(batch.names.get(k))?);
+            }
+            for key in &mut batch.keys[*done..] {
+                let id = ids[*key as usize];
+                self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+                *key = u64::from(id);
+            }
+            *done = batch.keys.len();
+            return Ok(());
+        }
+        while let Some(key) = batch.keys.get_mut(*done) {
+            let id = self.number(*key, budget)?;
+            self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+            *key = u64::from(id);
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn number(&mut self, number: u64, budget: &Budget) -> Result<u32, BudgetError> {
+        if let Lookup::Pages(pages) = &self.lookup {
+            let (page, slot) = ((number / PAGE as u64) as usize, number as usize % PAGE);
+            if let Some(Some(page)) = pages.get(page) {
+                if page[slot] != UNSEEN {
+                    return Ok(page[slot]);
+                }
+            }
+        }
+        self.new_number(number, budget)
+    }
+
+    fn new_number(&mut self, number: u64, budget: &Budget) -> Result<u32, BudgetError> {
+        // Whatever the budget may refuse comes before the first change.
+        self.grow_arrays()?;
+        self.make_page(number / PAGE as u64, budget)?;
+        let next = self.counts.len() as u32;
+        if let Lookup::Pages(pages) = &mut self.lookup {
+            if let Some(Some(page)) = pages.get_mut((number / PAGE as u64) as usize) {
+                page[number as usize % PAGE] = next;
+            }
+        } else {
+            let (id, new) = self.hashed(u128::from(number))?;
+            if !new {
+                return Ok(id);
+            }
+        }
+        self.numbers.push(number);
+        self.counts.push(0);
+        Ok(next)
+    }
+
+    /// Makes sure that the page is there, or changes to hashing if pages cost too much.
+    fn make_page(&mut self, page: u64, budget: &Budget) -> Result<(), BudgetError> {
+        let Lookup::Pages(pages) = &mut self.lookup else { return Ok(()) };
+        if pages.get(page as usize).is_some_and(Option::is_some) {
+            return Ok(());
+        }
+        let used = pages.iter().flatten().count() as u64 + 1;
+        let needed = (used * PAGE as u64 * 4).saturating_add(page.saturating_mul(8));
+        // Pages pay off if they fit easily or are about as small as a hash table.
+        let worth = (HASHED_BYTES * self.numbers.len() as u64).max(budget.limit_bytes() * 2 / 5);
+        if needed > worth || self.tables.grow_to(needed).is_err() {
+            return self.change_to_hashing();
+        }
+        if page as usize >= pages.len() {
+            pages.resize_with(page as usize + 1, || None);
+        }
+        pages[page as usize] = Some(Box::new([UNSEEN; PAGE]));
+        Ok(())
+    }
+
+    fn name(&mut self, name: &[u8]) -> Result<u32, StoreError> {
+        self.grow_arrays()?;
+        let (id, new) = self.hashed(xxh3_128(name))?;
+        if new {
+            let end = self.name_ends.last().copied().unwrap_or(0) + name.len() as u64;
+            self.name_ends.push(end);
+            self.counts.push(0);
+            if let Some(names) = &mut self.names {
+                names.write_all(name).map_err(StoreError::io(Path::new("feature names"), "write them"))?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// The id of `key` in the hash table, which is the next one if the key is new.
+    fn hashed(&mut self, key: u128) -> Result<(u32, bool), BudgetError> {
+        let Lookup::Hashed(table) = &mut self.lookup else { return Ok((0, false)) };
+        let hash = mix(key);
+        if let Some(&(_, id)) = table.find(hash, |entry| entry.0 == key) {
+            return Ok((id, false));
+        }
+        let next = self.counts.len();
+        if next >= UNSEEN as usize {
+            return Err(too_many());
+        }
+        if table.len() == table.capacity() {
+            let room = (table.len() * 2).max(1024);
+            // Old and new table are both there while entries move.
+            self.tables.resize((table.capacity() + 2 * room) as u64 * 33)?;
+            table.reserve(room - table.len(), |entry| mix(entry.0));
+            self.tables.resize(table.capacity() as u64 * 38)?;
+        }
+        table.insert_unique(hash, (key, next as u32), |entry| mix(entry.0));
+        Ok((next as u32, true))
+    }
+
+    fn change_to_hashing(&mut self) -> Result<(), BudgetError> {
+        let room = self.numbers.len() * 2;
+        self.tables.resize(self.tables.bytes() + room as u64 * 38)?;
+        let mut table = HashTable::with_capacity(room);
+        for (id, &number) in self.numbers.iter().enumerate() {
+            let key = u128::from(number);
+            table.insert_unique(mix(key), (key, id as u32), |entry: &(u128, u32)| mix(entry.0));
+        }
+        self.lookup = Lookup::Hashed(table);
+        self.tables.resize(room as u64 * 38)
+    }
+
+    /// Pays for one more entry in each array; they grow by halves, exactly.
+    fn grow_arrays(&mut self) -> Result<(), BudgetError> {
+        if self.counts.len() < self.counts.capacity() {
+            return Ok(());
+        }
+        let room = (self.counts.len() + self.counts.len() / 2).max(1024);
+        self.arrays.resize((room + self.counts.len()) as u64 * 12)?;
+        self.counts.reserve_exact(room - self.counts.len());
+        let other = if self.names.is_some() { &mut self.name_ends } else { &mut self.numbers };
+        other.reserve_exact(room - other.len());
+        self.arrays.resize(room as u64 * 12)
+    }
+
+    /// How many features there are.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Features of older generations; their ids are their columns.
+    pub fn old(&self) -> usize {
+        self.old
+    }
+
+    /// How often each feature was seen, by id.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// Feature numbers by id.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers
+    }
+
+    /// Ends of the names by id, and the file that holds them, rewound.
+    pub fn names(&mut self) -> Result<Option<(&[u64], &mut File)>, StoreError> {
+        let Some(names) = &mut self.names else { return Ok(None) };
+        let fail = || StoreError::io(Path::new("feature names"), "write them");
+        names.flush().map_err(fail())?;
+        let file = names.get_mut();
+        file.rewind().map_err(fail())?;
+        Ok(Some((&self.name_ends, file)))
+    }
+
+    /// Gives back what only looking up needed.
+    pub fn drop_lookup(&mut self) -> Result<(), BudgetError> {
+        self.lookup = Lookup::Pages(Vec::new());
+        self.tables.resize(0)
+    }
+}
+
+fn mix(key: u128) -> u64 {
+    let folded = (key as u64) ^ (key >> 64) as u64;
+    // Feature numbers are often small and in sequence; the multiplication spreads them over the high bits, which count.
+    (folded ^ (folded >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}

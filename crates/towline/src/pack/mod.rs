@@ -1,0 +1,147 @@
+//! Any table becomes a block store, once, inside a memory budget.
+//!
+//! ```text
+//! RowSource ─► features get ids, labels and features are counted ─► rows wait (in memory, else parted on disk)
+//!           ─► sorted by their place in the store ─► renumbered, scaled, cut into blocks, encoded ─► StoreWriter
+//! ```
+//! Features are numbered exactly by frequency, because all of them have been counted before the first block is written.
+//! The result depends on the input, the seed and the block size, and on nothing else.
+mod arrange;
+mod cut;
+mod intern;
+mod labels;
+mod packer;
+mod rows;
+mod scale;
+mod spill;
+mod weights;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::budget::{Budget, BudgetError};
+use crate::input::libsvm::Precision;
+use crate::input::{Input, InputError, Progress, ReadOptions};
+use crate::store::StoreError;
+use crate::store::manifest::{Manifest, Scale};
+use crate::store::writer::{Existing, StoreWriter};
+use packer::Packer;
+
+/// How to pack.
+#[derive(Clone, Debug)]
+pub struct PackOptions {
+    /// How to read the inputs.
+    pub read: ReadOptions,
+    /// One weight per line for the rows of all inputs in order.
+    pub weights: Option<Input>,
+    /// What to do if the store is there already.
+    pub existing: Existing,
+    /// Shuffles rows over blocks; `None` keeps the order of the input.
+    pub shuffle_seed: Option<u64>,
+    /// Numbers columns by frequency; else in the order of the feature numbers.
+    pub renumber: bool,
+    /// How values are scaled.
+    pub scale: Scale,
+    /// How values are kept.
+    pub precision: Precision,
+    /// Bytes of a block in memory; from the budget if not given.
+    pub block_bytes: Option<u64>,
+    /// Threads that parse and encode.
+    pub threads: usize,
+    /// Set from outside to stop; nothing is left behind then.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Default for PackOptions {
+    fn default() -> Self {
+        PackOptions {
+            read: ReadOptions::default(),
+            weights: None,
+            existing: Existing::default(),
+            shuffle_seed: Some(0),
+            renumber: true,
+            scale: Scale::default(),
+            precision: Precision::default(),
+            block_bytes: None,
+            threads: 2,
+            stop: Arc::default(),
+        }
+    }
+}
+
+/// What packing did.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// The manifest of the finished store.
+    pub manifest: Manifest,
+    /// Blocks in the store.
+    pub blocks: usize,
+    /// Bytes of all its files.
+    pub store_bytes: u64,
+    /// Bytes read from the inputs, as they lie on disk.
+    pub input_bytes: u64,
+    /// What the reader wants to say: the index base that it saw, for example.
+    pub remarks: Vec<String>,
+}
+
+/// Packing failed; nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// The input is bad.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The store cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The budget is too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// There is nothing to pack.
+    #[error("{input}: no rows; a store needs at least one")]
+    NoRows {
+        /// The first input.
+        input: String,
+    },
+    /// Rows do not fit to those that are there already, or to each other.
+    #[error("{problem}; {remedy}")]
+    Mismatch {
+        /// What does not fit.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+}
+
+impl PackOptions {
+    /// Bytes of a block in memory under this budget.
+    fn block_bytes(&self, budget: &Budget) -> u64 {
+        self.block_bytes.unwrap_or_else(|| BLOCK_BYTES.min(budget.limit_bytes() / BLOCKS_IN_BUDGET))
+    }
+}
+
+/// Blocks take this much in memory unless told otherwise: large enough for fast reads and good compression, small enough that a
+/// training run can choose finely which ones to read, and to gather as many as its own budget allows.
+const BLOCK_BYTES: u64 = 4 << 20;
+/// Where the budget is small, a block is at most this part of it: several are in work at one time.
+const BLOCKS_IN_BUDGET: u64 = 48;
+
+/// Packs `inputs` into a store at `output`.
+pub fn pack(
+    inputs: &[Input],
+    output: &Path,
+    options: &PackOptions,
+    budget: &Budget,
+    progress: &Progress,
+) -> Result<Packed, PackError> {
+    let writer = StoreWriter::create(output, options.existing)?;
+    let mut packer = Packer::new(inputs, &writer, options, budget, progress)?;
+    let remarks = packer.read_rows()?;
+    let (manifest, blocks) = packer.write_store(writer)?;
+    let files = manifest.block_files.iter().chain(&manifest.feature_maps).chain([&manifest.table]);
+    let store_bytes = files.map(|file| file.bytes).sum();
+    Ok(Packed { manifest, blocks, store_bytes, input_bytes: progress.read_bytes(), remarks })
+}

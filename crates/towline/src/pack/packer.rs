@@ -1,0 +1,343 @@
+//! The steps of packing, in order.
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::arrange::Arrangement;
+use super::cut::Cutter;
+use super::intern::Features;
+use super::labels::{Labels, RowStatistics};
+use super::rows::{Place, WaitingRows};
+use super::scale::Statistics;
+use super::weights::WeightFile;
+use super::{PackError, PackOptions};
+use crate::block::{Layout, RowInfo};
+use crate::budget::Budget;
+use crate::input::{self, Input, Progress, RowBatch, RowSource};
+use crate::store::StoreError;
+use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
+use crate::store::manifest::{FileEntry, Manifest, Scale, Source, VERSION};
+use crate::store::writer::{CheckedFile, StoreWriter};
+
+/// Everything that is known while rows come in.
+pub struct Packer<'a> {
+    inputs: &'a [Input],
+    options: &'a PackOptions,
+    budget: &'a Budget,
+    progress: &'a Progress,
+    source: Option<Box<dyn RowSource>>,
+    named: bool,
+    rows: u64,
+    /// Rows of older generations.
+    old_rows: u64,
+    labels: Labels,
+    weighted: bool,
+    grouped: bool,
+    features: Features,
+    statistics: Statistics,
+    waiting: Option<WaitingRows>,
+    threads: rayon::ThreadPool,
+    old: Option<(Manifest, FeatureMap)>,
+}
+
+impl<'a> Packer<'a> {
+    pub fn new(
+        inputs: &'a [Input],
+        writer: &StoreWriter,
+        options: &'a PackOptions,
+        budget: &'a Budget,
+        progress: &'a Progress,
+    ) -> Result<Self, PackError> {
+        let source = input::open(inputs, &options.read, budget, progress)?;
+        let named = source.features_are_named();
+        let mut features = Features::new(named, writer.folder(), budget)?;
+        let mut old = None;
+        if let Some(manifest) = writer.old() {
+            check_fits(manifest, named, options)?;
+            let map = FeatureMap::read(writer.folder(), manifest, budget)?;
+            features.load(&map, budget)?;
+            old = Some((manifest.clone(), map));
+        }
+        let place = options.shuffle_seed.map_or(Place::Kept, Place::Shuffled);
+        let layout = Arrangement::layout(options.precision);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.max(1)).build();
+        let threads =
+            threads.map_err(|error| StoreError::io(writer.folder(), "start threads")(std::io::Error::other(error)))?;
+        let old_rows = old.as_ref().map_or(0, |(manifest, _)| manifest.rows);
+        Ok(Packer {
+            inputs,
+            options,
+            budget,
+            progress,
+            source: Some(source),
+            named,
+            rows: 0,
+            old_rows,
+            labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
+            weighted: old.as_ref().is_some_and(|(m, _)| m.weighted),
+            grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
+            features,
+            statistics: Statistics::new(if old.is_some() { Scale::None } else { options.scale }, budget)?,
+            waiting: Some(WaitingRows::new(place, layout, writer.folder(), budget)?),
+            threads,
+            old,
+        })
+    }
+
+    /// Reads all rows, and returns what the reader has to say about them.
+    pub fn read_rows(&mut self) -> Result<Vec<String>, PackError> {
+        let Some(mut source) = self.source.take() else { return Ok(Vec::new()) };
+        let mut weights = self.options.weights.as_ref().map(WeightFile::open).transpose()?;
+        let mut batch = RowBatch::default();
+        while source.next_batch(&mut batch)? {
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(PackError::Interrupted);
+            }
+            if let Some(weights) = &mut weights {
+                weights.fill(&mut batch)?;
+            }
+            self.add_batch(&mut batch)?;
+        }
+        if self.rows == 0 {
+            return Err(PackError::NoRows { input: self.inputs.first().map_or_else(String::new, Input::name) });
+        }
+        if let Some(weights) = weights {
+            weights.finish(self.rows)?;
+        }
+        Ok(source.remarks())
+    }
+
+    fn add_batch(&mut self, batch: &mut RowBatch) -> Result<(), PackError> {
+        if !self.labels.resolve(batch) {
+            return Err(PackError::Mismatch {
+                problem: "some labels are numbers and others are text".into(),
+                remedy: "pack inputs with the same kind of labels".into(),
+            });
+        }
+        self.resolve_features(batch)?;
+        self.statistics.add(batch, self.features.len())?;
+        self.weighted |= !batch.weights.is_empty();
+        self.grouped |= !batch.groups.is_empty();
+        let (progress, waiting) = (self.progress, &mut self.waiting);
+        let expected = |held| expected_bytes(progress, held);
+        if let Some(waiting) = waiting {
+            for i in 0..batch.rows() {
+                let info = RowInfo {
+                    label: batch.labels[i],
+                    weight: batch.weights.get(i).copied().unwrap_or(1.0),
+                    group: batch.groups.get(i).copied().unwrap_or(0),
+                    id: self.old_rows + self.rows,
+                };
+                let range = batch.range(i);
+                waiting.push(info, &batch.keys[range.clone()], &batch.values[range], expected)?;
+                self.rows += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the feature table needs room, waiting rows make way and go to disk.
+    fn resolve_features(&mut self, batch: &mut RowBatch) -> Result<(), PackError> {
+        let mut done = 0;
+        let refused = match self.features.resolve(batch, &mut done, self.budget) {
+            Err(StoreError::Budget(refused)) => refused,
+            other => return Ok(other?),
+        };
+        match &mut self.waiting {
+            Some(waiting) if waiting.held_bytes() > 0 => {
+                waiting.make_room(expected_bytes(self.progress, waiting.held_bytes()))?;
+                Ok(self.features.resolve(batch, &mut done, self.budget)?)
+            }
+            _ => Err(refused.into()),
+        }
+    }
+
+    /// Writes all blocks and files, and makes the store visible.
+    pub fn write_store(mut self, mut writer: StoreWriter) -> Result<(Manifest, usize), PackError> {
+        self.features.drop_lookup()?;
+        let _paid = self.budget.reserve("feature order", self.features.len() as u64 * 8)?;
+        let order = self.column_order();
+        let arrangement = self.arrangement(&order)?;
+        let Some(waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
+        let mut cutter = Cutter::new(&arrangement, self.options, &mut writer, self.budget)?;
+        self.threads.install(|| {
+            waiting.drain(|slabs, order| cutter.add(slabs, order))?;
+            cutter.finish()
+        })?;
+        let Cutter { stored_layout, values, statistics, .. } = cutter;
+        let manifest = self.manifest(stored_layout, values, &statistics, &writer);
+        let feature_map = self.write_features(&order, &arrangement, &writer)?;
+        let blocks = writer.blocks();
+        Ok((writer.finish(manifest, feature_map)?, blocks))
+    }
+
+    /// Feature ids in the order of their columns. Columns of older generations stay; new ones follow.
+    fn column_order(&self) -> Vec<u32> {
+        let old = self.features.old();
+        let mut order: Vec<u32> = (0..self.features.len() as u32).collect();
+        let (counts, numbers) = (self.features.counts(), self.features.numbers());
+        let new = &mut order[old..];
+        if self.options.renumber {
+            self.threads.install(|| new.par_sort_unstable_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id)));
+        } else if !self.named {
+            self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
+        }
+        order
+    }
+
+    fn arrangement(&self, order: &[u32]) -> Result<Arrangement, PackError> {
+        let mut columns = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
+        let (scale, precision) = (self.options.scale, self.options.precision);
+        let mut arrangement = Arrangement { columns, scaling: Vec::new(), fill: Vec::new(), scale, precision };
+        if matches!(scale, Scale::None | Scale::Rows) {
+            return Ok(arrangement);
+        }
+        arrangement.scaling = match &self.old {
+            // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay as they are.
+            Some((_, map)) => (0..order.len() as u32)
+                .map(|column| if (column as usize) < map.len() { map.scaling(column) } else { None })
+                .map(|scaling| scaling.unwrap_or(Scaling { shift: 0.0, factor: 1.0 }))
+                .collect(),
+            None => order
+                .iter()
+                .map(|&id| {
+                    self.statistics.scaling(id as usize, u64::from(self.features.counts()[id as usize]), self.rows)
+                })
+                .collect(),
+        };
+        for (column, &Scaling { shift, factor }) in arrangement.scaling.iter().enumerate() {
+            let always_present = u64::from(self.features.counts()[order[column] as usize]) == self.rows;
+            if shift != 0.0 && !always_present {
+                arrangement.fill.push((column as u32, precision.round(-shift * factor)));
+            }
+        }
+        let (filled, values) = (arrangement.fill.len() as u64 * self.rows, self.value_count());
+        if filled > 8 * values {
+            return Err(PackError::Mismatch {
+                problem: format!(
+                    "--scale minmax would turn {values} values into about {filled}: {} features have negative values, so that 0 moves",
+                    arrangement.fill.len()
+                ),
+                remedy: "use --scale standard or --scale rows, which keep zeros".into(),
+            });
+        }
+        Ok(arrangement)
+    }
+
+    fn value_count(&self) -> u64 {
+        self.features.counts().iter().map(|&count| u64::from(count)).sum()
+    }
+
+    fn write_features(
+        &mut self,
+        order: &[u32],
+        arrangement: &Arrangement,
+        writer: &StoreWriter,
+    ) -> Result<Option<CheckedFile>, PackError> {
+        let old = self.features.old();
+        let count = (order.len() - old) as u64;
+        if count == 0 && self.old.is_some() {
+            return Ok(None);
+        }
+        let mut file = writer.small_file("features", "map")?;
+        let mut scaling = arrangement.scaling[old.min(arrangement.scaling.len())..].iter().copied();
+        let scaling: Option<&mut dyn Iterator<Item = Scaling>> =
+            if arrangement.scaling.is_empty() { None } else { Some(&mut scaling) };
+        if let Some((ends, text)) = self.features.names()? {
+            // Names of older generations come first in the file and are in their own maps already.
+            let skipped = if old == 0 { 0 } else { ends[old - 1] };
+            std::io::Seek::seek(text, std::io::SeekFrom::Start(skipped))
+                .map_err(StoreError::io(writer.folder(), "read feature names"))?;
+            let ends: Vec<u64> = ends[old..].iter().map(|end| end - skipped).collect();
+            let mut places = order[old..].iter().map(|&id| id - old as u32);
+            features::write(&mut file, count, NewFeatures::Names { places: &mut places, ends: &ends, text }, scaling)?;
+        } else {
+            let numbers = self.features.numbers();
+            let mut numbers = order[old..].iter().map(|&id| numbers[id as usize]);
+            features::write(&mut file, count, NewFeatures::Numbers(&mut numbers), scaling)?;
+        }
+        Ok(Some(file))
+    }
+
+    /// The manifest; the writer adds the files.
+    fn manifest(
+        &self,
+        layout: Option<Layout>,
+        values: u64,
+        statistics: &RowStatistics,
+        writer: &StoreWriter,
+    ) -> Manifest {
+        let generation = writer.generation();
+        let old = self.old.as_ref().map(|(manifest, _)| manifest);
+        let mut rows = old.map_or_else(RowStatistics::default, |m| RowStatistics::resume(m.row_summary, m.rows));
+        rows.join(statistics);
+        let mut sources = old.map(|m| m.sources.clone()).unwrap_or_default();
+        sources.extend(self.inputs.iter().map(|input| Source {
+            name: input.name(),
+            bytes: input.size_bytes().unwrap_or(0),
+            generation,
+        }));
+        let layout =
+            [layout, old.map(|m| m.layout)].into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
+        // New columns make the rows of older blocks sparse.
+        let grew = old.is_some_and(|m| m.features != self.features.len() as u64);
+        let layout = Layout { dense: layout.dense && !grew, ..layout };
+        Manifest {
+            version: VERSION,
+            generation,
+            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+            rows: self.old_rows + self.rows,
+            values: old.map_or(0, |m| m.values) + values,
+            features: self.features.len() as u64,
+            layout,
+            precision: self.options.precision,
+            scale: self.options.scale,
+            shuffle_seed: self.options.shuffle_seed,
+            renumbered: self.options.renumber,
+            named_features: self.named,
+            weighted: self.weighted,
+            grouped: self.grouped,
+            labels: self.labels.summary(),
+            row_summary: rows.summary(),
+            sources,
+            table: FileEntry { name: String::new(), bytes: 0, checksum: 0 },
+            feature_maps: Vec::new(),
+            block_files: Vec::new(),
+        }
+    }
+}
+
+/// What all rows will take in memory, judging by how much of the input has made `held` bytes of them.
+fn expected_bytes(progress: &Progress, held: u64) -> u64 {
+    const UNKNOWN: u64 = 64;
+    match progress.total_bytes {
+        Some(total) if progress.read_bytes() > 0 => (held as f64 * total as f64 / progress.read_bytes() as f64) as u64,
+        _ => held * UNKNOWN,
+    }
+}
+
+/// Rows can only be added with the settings that the store was made with.
+fn check_fits(old: &Manifest, named: bool, options: &PackOptions) -> Result<(), PackError> {
+    let mismatch = |problem: String, remedy: &str| Err(PackError::Mismatch { problem, remedy: remedy.into() });
+    if old.named_features != named {
+        let kind = |named| if named { "named columns" } else { "numbered features" };
+        return mismatch(
+            format!("the store has {} and the input has {}", kind(old.named_features), kind(named)),
+            "append the same kind of input",
+        );
+    }
+    if old.precision != options.precision {
+        return mismatch(
+            format!("the store was packed with --precision {:?}", old.precision).to_lowercase(),
+            "append with the same precision",
+        );
+    }
+    if old.scale != options.scale {
+        return mismatch(
+            format!("the store was packed with --scale {:?}", old.scale).to_lowercase(),
+            "append with the same --scale",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! A store on disk, read block by block with positioned reads.
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::format::{self, Header};
+use super::manifest::{FileEntry, Manifest};
+use super::table::{self, Entry};
+use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError};
+use crate::block::Block;
+
+/// A store in a folder.
+#[derive(Debug)]
+pub struct DiskStore {
+    path: PathBuf,
+    manifest: Manifest,
+    files: Vec<File>,
+    entries: Vec<Entry>,
+    infos: Vec<BlockInfo>,
+}
+
+impl DiskStore {
+    /// Opens the store at `path` and checks everything but the contents of its blocks.
+    pub fn open(path: impl AsRef<Path>) -> Result<DiskStore, StoreError> {
+        let path = path.as_ref();
+        let manifest = Manifest::read(path)?;
+        let largest = u64::from(u32::MAX) + 1;
+        if manifest.features > largest {
+            return Err(StoreError::damaged(path, "more features than 32 bits can number"));
+        }
+        let files = manifest.block_files.iter().map(|entry| open_file(path, entry)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = read_checked(path, &manifest.table)?;
+        let entries = table::parse(&path.join(&manifest.table.name), &bytes, &manifest)?;
+        let infos = entries.iter().map(|entry| entry.info).collect();
+        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos })
+    }
+
+    /// What the store holds.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many blocks use which encoding of values.
+    pub fn encodings(&self) -> Result<BTreeMap<&'static str, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        let mut bytes = Vec::new();
+        for number in 0..self.entries.len() as u32 {
+            self.read_bytes(BlockId(number), &mut bytes)?;
+            let name = format::value_encoding(&bytes).unwrap_or("unreadable");
+            *counts.entry(name).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    /// The file that holds a block.
+    pub(crate) fn file_of(&self, id: BlockId) -> PathBuf {
+        let file = self.entries[id.0 as usize].file as usize;
+        self.path.join(&self.manifest.block_files[file].name)
+    }
+
+    /// Reads the bytes of a block without looking into them.
+    pub(crate) fn read_bytes(&self, id: BlockId, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+        let entry = &self.entries[id.0 as usize];
+        bytes.resize(entry.info.stored_bytes as usize, 0);
+        self.files[entry.file as usize]
+            .read_exact_at(bytes, entry.offset)
+            .map_err(StoreError::io(&self.file_of(id), "read a block"))
+    }
+}
+
+impl BlockStore for DiskStore {
+    fn shape(&self) -> Shape {
+        let Manifest { rows, values, features, layout, .. } = self.manifest;
+        Shape { rows, values, columns: features, layout }
+    }
+
+    fn blocks(&self) -> &[BlockInfo] {
+        &self.infos
+    }
+
+    fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
+        let damaged = |error| StoreError::block(&self.file_of(id), id.0, &error);
+        self.read_bytes(id, &mut buffers.bytes)?;
+        let header = Header::parse(&buffers.bytes).map_err(damaged)?;
+        let info = &self.infos[id.0 as usize];
+        if (header.rows, header.values) != (info.rows, info.values) {
+            let problem = format!("block {} does not have the size that the block table says", id.0);
+            return Err(StoreError::damaged(&self.file_of(id), problem));
+        }
+        format::decode(&buffers.bytes, into, &mut buffers.scratch).map_err(damaged)
+    }
+}
+
+/// Names come from the manifest, which may be forged: a plain name or one folder down, nothing else.
+pub(super) fn checked_path(store: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
+    };
+    let mut parts = name.split('/');
+    let fits = parts.next().is_some_and(plain) && parts.next().is_none_or(plain) && parts.next().is_none();
+    if fits {
+        Ok(store.join(name))
+    } else {
+        Err(StoreError::damaged(store, format!("the file name '{name}' is not one of ours")))
+    }
+}
+
+/// Opens a file of the store and checks its size.
+pub(super) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreError> {
+    let path = checked_path(store, &entry.name)?;
+    let file = File::open(&path).map_err(StoreError::io(&path, "open it"))?;
+    let found = file.metadata().map_err(StoreError::io(&path, "look at it"))?.len();
+    if found != entry.bytes {
+        return Err(StoreError::damaged(&path, format!("it has {found} bytes and should have {}", entry.bytes)));
+    }
+    Ok(file)
+}
+
+/// Reads a small file of the store whole and checks it.
+pub(super) fn read_checked(store: &Path, entry: &FileEntry) -> Result<Vec<u8>, StoreError> {
+    let mut file = open_file(store, entry)?;
+    let path = store.join(&entry.name);
+    let mut bytes = Vec::with_capacity(entry.bytes as usize);
+    file.read_to_end(&mut bytes).map_err(StoreError::io(&path, "read it"))?;
+    if crc32c::crc32c(&bytes) != entry.checksum {
+        return Err(StoreError::damaged(&path, "checksum mismatch"));
+    }
+    Ok(bytes)
+}

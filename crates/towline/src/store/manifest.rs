@@ -1,0 +1,180 @@
+//! `manifest.json`: what a store holds and which files belong to it. The only file whose replacement changes a store.
+use std::io::Read;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::StoreError;
+use crate::block::Layout;
+use crate::input::libsvm::Precision;
+
+/// The version of the store format that this program writes and reads.
+pub const VERSION: u64 = 1;
+/// The name of the file.
+pub const FILE_NAME: &str = "manifest.json";
+/// A manifest lists files and classes, never rows: a larger one is not ours.
+const LARGEST_BYTES: u64 = 64 << 20;
+
+/// What a store holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format version of the store.
+    pub version: u64,
+    /// Counts the times that rows were added, from 1.
+    pub generation: u64,
+    /// The program that wrote it.
+    pub created_by: String,
+    /// Rows in all blocks.
+    pub rows: u64,
+    /// Values in all blocks.
+    pub values: u64,
+    /// Features that were seen; columns are numbered below this.
+    pub features: u64,
+    /// The least layout that holds every block.
+    pub layout: Layout,
+    /// How values are kept.
+    pub precision: Precision,
+    /// How rows or features were scaled.
+    pub scale: Scale,
+    /// Whether rows were shuffled; the seed if so.
+    pub shuffle_seed: Option<u64>,
+    /// Whether columns are numbered by frequency.
+    pub renumbered: bool,
+    /// Whether features have names instead of numbers.
+    pub named_features: bool,
+    /// Whether any row has a weight or a group of its own.
+    pub weighted: bool,
+    /// Whether any row belongs to a group.
+    pub grouped: bool,
+    /// What the labels look like.
+    pub labels: LabelSummary,
+    /// What the rows look like.
+    pub row_summary: RowSummary,
+    /// Where the rows came from.
+    pub sources: Vec<Source>,
+    /// The block table.
+    pub table: FileEntry,
+    /// Feature maps, one per generation that brought new features.
+    pub feature_maps: Vec<FileEntry>,
+    /// Files with blocks; the block table refers to them by position.
+    pub block_files: Vec<FileEntry>,
+}
+
+/// How values were scaled while packing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// As they came.
+    #[default]
+    None,
+    /// Every row to unit length.
+    Rows,
+    /// Every feature to [0, 1].
+    Minmax,
+    /// Every feature divided by its standard deviation, without centring.
+    Standard,
+}
+
+/// A file of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its name, relative to the store.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// CRC-32C of its contents; 0 for block files, which carry checksums inside.
+    pub checksum: u32,
+}
+
+/// Where rows came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The input as the user named it.
+    pub name: String,
+    /// Its size on disk, 0 if unknown.
+    pub bytes: u64,
+    /// The generation that it became part of.
+    pub generation: u64,
+}
+
+/// What the labels look like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelSummary {
+    /// Class names, where labels are text: the label of a row is a position in here.
+    pub names: Option<Vec<String>>,
+    /// Distinct labels with their number of rows, in ascending order; none if there are very many.
+    pub histogram: Option<Vec<(f64, u64)>>,
+    /// The smallest label.
+    pub min: f64,
+    /// The largest label.
+    pub max: f64,
+    /// The mean label.
+    pub mean: f64,
+}
+
+/// What the rows look like.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowSummary {
+    /// The least number of values in a row.
+    pub min_values: u64,
+    /// The largest number of values in a row.
+    pub max_values: u64,
+    /// The smallest squared length of a row.
+    pub min_sq_norm: f64,
+    /// The largest squared length of a row.
+    pub max_sq_norm: f64,
+    /// The mean squared length of a row.
+    pub mean_sq_norm: f64,
+}
+
+/// The manifest and a checksum of its text.
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    crc32c: String,
+    #[serde(borrow)]
+    manifest: &'a RawValue,
+}
+
+impl Manifest {
+    /// Reads the manifest of the store at `store`.
+    pub fn read(store: &Path) -> Result<Manifest, StoreError> {
+        let path = store.join(FILE_NAME);
+        let not_a_store = |problem: String| StoreError::NotAStore { path: store.to_path_buf(), problem };
+        if !store.is_dir() {
+            let problem = if store.exists() { "it is a file, not a folder" } else { "there is nothing there" };
+            return Err(not_a_store(problem.into()));
+        }
+        let file = std::fs::File::open(&path).map_err(|error| not_a_store(format!("{FILE_NAME}: {error}")))?;
+        let mut text = String::new();
+        file.take(LARGEST_BYTES)
+            .read_to_string(&mut text)
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+        let damaged = |error: serde_json::Error| StoreError::damaged(&path, error.to_string());
+        let envelope: Envelope = serde_json::from_str(&text).map_err(damaged)?;
+        if checksum(envelope.manifest) != envelope.crc32c {
+            return Err(StoreError::damaged(&path, "checksum mismatch"));
+        }
+        // The version is looked at first: other fields may have another meaning in another version.
+        #[derive(Deserialize)]
+        struct VersionOnly {
+            version: u64,
+        }
+        let VersionOnly { version } = serde_json::from_str(envelope.manifest.get()).map_err(damaged)?;
+        if version != VERSION {
+            return Err(StoreError::Version { path: store.to_path_buf(), found: version, supported: VERSION });
+        }
+        serde_json::from_str(envelope.manifest.get()).map_err(damaged)
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let manifest = serde_json::value::to_raw_value(self)?;
+        let envelope = Envelope { crc32c: checksum(&manifest), manifest: &manifest };
+        Ok(serde_json::to_string(&envelope)? + "\n")
+    }
+}
+
+fn checksum(manifest: &RawValue) -> String {
+    format!("{:08x}", crc32c::crc32c(manifest.get().as_bytes()))
+}

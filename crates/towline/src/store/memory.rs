@@ -1,0 +1,44 @@
+use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError};
+use crate::block::{Block, Layout};
+
+/// Blocks that are in memory already, for tests and for arrays that a program holds.
+#[derive(Debug)]
+pub struct MemoryStore {
+    blocks: Vec<Block>,
+    infos: Vec<BlockInfo>,
+    shape: Shape,
+}
+
+impl MemoryStore {
+    /// A store of these blocks.
+    pub fn new(blocks: Vec<Block>) -> Self {
+        let infos: Vec<BlockInfo> = blocks
+            .iter()
+            .map(|b| BlockInfo { rows: b.rows() as u32, values: b.values() as u64, stored_bytes: 0 })
+            .collect();
+        let shape = Shape {
+            rows: infos.iter().map(|i| u64::from(i.rows)).sum(),
+            values: infos.iter().map(|i| i.values).sum(),
+            columns: blocks.iter().map(|b| b.columns() as u64).max().unwrap_or(0),
+            layout: blocks.iter().map(Block::layout).reduce(Layout::join).unwrap_or(Layout::SPARSE_F32),
+        };
+        MemoryStore { blocks, infos, shape }
+    }
+}
+
+impl BlockStore for MemoryStore {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn blocks(&self) -> &[BlockInfo] {
+        &self.infos
+    }
+
+    fn read(&self, id: BlockId, _buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
+        let block = &self.blocks[id.0 as usize];
+        into.reserve(block.rows(), block.values());
+        (0..block.rows()).for_each(|i| into.push_from(block, i));
+        Ok(())
+    }
+}

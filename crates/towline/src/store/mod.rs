@@ -1,0 +1,87 @@
+//! Blocks of rows on disk or in memory: which are there, and give me one.
+//!
+//! ```
+//! use towline::block::{Block, Layout, RowInfo};
+//! use towline::store::{BlockId, BlockStore, MemoryStore, ReadBuffers};
+//!
+//! let mut rows = Block::new(Layout::SPARSE_F32, 3);
+//! rows.push(RowInfo { label: 1.0, weight: 1.0, group: 0, id: 0 }, [(0, 0.5), (2, 2.0)]);
+//! let store = MemoryStore::new(vec![rows]);
+//!
+//! let mut block = Block::new(store.shape().layout, store.shape().columns as usize);
+//! store.read(BlockId(0), &mut ReadBuffers::default(), &mut block).unwrap();
+//! assert_eq!(block.row(0).dot(&[1.0, 1.0, 1.0]), 2.5);
+//! ```
+mod disk;
+mod error;
+pub mod features;
+pub mod format;
+pub mod manifest;
+mod memory;
+mod read_ahead;
+mod table;
+mod verify;
+pub mod writer;
+
+pub use disk::DiskStore;
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use read_ahead::{Lent, ReadAhead};
+pub use verify::{Fault, verify};
+
+use crate::block::{Block, Layout};
+
+/// A block's number in its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(pub u32);
+
+/// How large the data of a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows in all blocks.
+    pub rows: u64,
+    /// Values in all blocks.
+    pub values: u64,
+    /// Every column is below this.
+    pub columns: u64,
+    /// The least layout that holds the rows of every block.
+    pub layout: Layout,
+}
+
+/// What is known of a block before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Rows in the block.
+    pub rows: u32,
+    /// Values in the block.
+    pub values: u64,
+    /// Bytes that reading it takes from the disk; 0 in memory.
+    pub stored_bytes: u64,
+}
+
+impl BlockInfo {
+    /// Bytes that the block takes in memory with this layout.
+    pub fn resident_bytes(&self, layout: Layout) -> u64 {
+        layout.resident_bytes(u64::from(self.rows), self.values)
+    }
+}
+
+/// What reading needs besides the block, kept between reads.
+#[derive(Default)]
+pub struct ReadBuffers {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) scratch: format::Scratch,
+}
+
+/// Blocks of rows, wherever they lie.
+pub trait BlockStore: Send + Sync {
+    /// How large it all is.
+    fn shape(&self) -> Shape;
+
+    /// What is known of each block.
+    fn blocks(&self) -> &[BlockInfo];
+
+    /// Appends the rows of a block to `into`, whose layout and columns must be able to hold them (the store's own do).
+    /// On failure `into` is as it was before.
+    fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError>;
+}

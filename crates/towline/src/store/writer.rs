@@ -1,0 +1,332 @@
+//! Writing a store so that it exists whole or not at all.
+//!
+//! A new store grows in `STORE.partial` and is renamed when everything in it is synced. More rows for an old store go into
+//! files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a crash leaves
+//! behind is not part of any store, and the next writer removes it.
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use super::format::Header;
+use super::manifest::{FILE_NAME, FileEntry, Manifest};
+use super::table::{self, Entry};
+use super::{BlockInfo, StoreError};
+
+/// A new block file is begun beyond this size.
+const BLOCK_FILE_BYTES: u64 = 1 << 30;
+const BLOCK_FOLDER: &str = "blocks";
+/// Start writing back after this many bytes, so that the final sync has little left to do.
+const WRITE_BACK_BYTES: u64 = 8 << 20;
+
+/// A file that keeps the checksum of what was written to it.
+pub struct CheckedFile {
+    path: PathBuf,
+    name: String,
+    out: BufWriter<File>,
+    bytes: u64,
+    checksum: u32,
+}
+
+impl CheckedFile {
+    fn create(folder: &Path, name: String) -> Result<Self, StoreError> {
+        let path = folder.join(&name);
+        let file = File::create(&path).map_err(StoreError::io(&path, "create it"))?;
+        Ok(CheckedFile { path, name, out: BufWriter::with_capacity(1 << 16, file), bytes: 0, checksum: 0 })
+    }
+
+    /// Appends `bytes`.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.out.write_all(bytes).map_err(StoreError::io(&self.path, "write it"))?;
+        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Appends everything that `source` has.
+    pub fn copy(&mut self, source: &mut dyn Read) -> Result<(), StoreError> {
+        let mut buffer = [0u8; 1 << 13];
+        loop {
+            match source.read(&mut buffer).map_err(StoreError::io(&self.path, "copy to it"))? {
+                0 => return Ok(()),
+                n => self.write(&buffer[..n])?,
+            }
+        }
+    }
+
+    fn finish(self) -> Result<FileEntry, StoreError> {
+        let file = self.out.into_inner().map_err(|e| StoreError::io(&self.path, "write it")(e.into_error()))?;
+        file.sync_all().map_err(StoreError::io(&self.path, "sync it"))?;
+        Ok(FileEntry { name: self.name, bytes: self.bytes, checksum: self.checksum })
+    }
+}
+
+/// Writes the blocks of a new store, or of a new generation of an old one.
+pub struct StoreWriter {
+    target: PathBuf,
+    /// Where files are written: `STORE.partial`, or the store itself when rows are added.
+    folder: PathBuf,
+    old: Option<Manifest>,
+    generation: u64,
+    files: Vec<FileEntry>,
+    entries: Vec<Entry>,
+    open: Option<BlockFile>,
+    _lock: File,
+}
+
+struct BlockFile {
+    path: PathBuf,
+    name: String,
+    file: File,
+    bytes: u64,
+    written_back: u64,
+}
+
+/// What to do if something is at the path already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse.
+    #[default]
+    Refuse,
+    /// Replace it once the new store is whole.
+    Replace,
+    /// Add rows to it.
+    Append,
+}
+
+impl StoreWriter {
+    /// Prepares to write at `target`; what an earlier run left unfinished there is removed.
+    pub fn create(target: &Path, existing: Existing) -> Result<StoreWriter, StoreError> {
+        let is_store = target.join(FILE_NAME).is_file();
+        match existing {
+            Existing::Append => return Self::append(target),
+            Existing::Refuse if target.exists() => return Err(StoreError::Exists { path: target.to_path_buf() }),
+            // Only a store may be replaced: --force must not wipe out an unrelated folder.
+            Existing::Replace if target.exists() && !is_store => {
+                let problem = format!("it has no {FILE_NAME}, and --force replaces stores only");
+                return Err(StoreError::NotAStore { path: target.to_path_buf(), problem });
+            }
+            _ => {}
+        }
+        let folder = partial(target);
+        if let Err(error) = fs::create_dir(&folder) {
+            if error.kind() != std::io::ErrorKind::AlreadyExists {
+                return Err(StoreError::io(&folder, "create it")(error));
+            }
+        }
+        let lock = lock(&folder, target)?;
+        remove_contents(&folder)?;
+        let writer = StoreWriter::new(target, folder, None, lock);
+        fs::create_dir(writer.folder.join(BLOCK_FOLDER))
+            .map_err(StoreError::io(&writer.folder, "create a folder in it"))?;
+        Ok(writer)
+    }
+
+    fn append(target: &Path) -> Result<StoreWriter, StoreError> {
+        let lock = lock(target, target)?;
+        let old = Manifest::read(target)?;
+        remove_unlisted(target, &old)?;
+        let bytes = super::disk::read_checked(target, &old.table)?;
+        let entries = table::parse(&target.join(&old.table.name), &bytes, &old)?;
+        let mut writer = StoreWriter::new(target, target.to_path_buf(), Some(old.clone()), lock);
+        writer.generation = old.generation + 1;
+        writer.files = old.block_files;
+        writer.entries = entries;
+        Ok(writer)
+    }
+
+    fn new(target: &Path, folder: PathBuf, old: Option<Manifest>, lock: File) -> StoreWriter {
+        StoreWriter {
+            target: target.to_path_buf(),
+            folder,
+            old,
+            generation: 1,
+            files: Vec::new(),
+            entries: Vec::new(),
+            open: None,
+            _lock: lock,
+        }
+    }
+
+    /// The manifest of the store that rows are added to.
+    pub fn old(&self) -> Option<&Manifest> {
+        self.old.as_ref()
+    }
+
+    /// Counts the times that rows were added, this one included.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The folder that temporary files may go to: on the same disk, and gone with an unfinished store.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Blocks written so far, those of older generations included.
+    pub fn blocks(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes of all block files.
+    pub fn block_bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum::<u64>() + self.open.as_ref().map_or(0, |open| open.bytes)
+    }
+
+    /// Appends an encoded block.
+    pub fn write_block(&mut self, header: &Header, bytes: &[u8]) -> Result<(), StoreError> {
+        if self.open.as_ref().is_none_or(|open| open.bytes + bytes.len() as u64 > BLOCK_FILE_BYTES) {
+            self.close_block_file()?;
+            let name = format!("{BLOCK_FOLDER}/{:05}.blk", self.files.len());
+            let path = self.folder.join(&name);
+            let file = File::create(&path).map_err(StoreError::io(&path, "create it"))?;
+            self.open = Some(BlockFile { path, name, file, bytes: 0, written_back: 0 });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.file.write_all(bytes).map_err(StoreError::io(&open.path, "write a block"))?;
+        let info = BlockInfo { rows: header.rows, values: header.values, stored_bytes: bytes.len() as u64 };
+        self.entries.push(Entry { file: self.files.len() as u32, offset: open.bytes, info });
+        open.bytes += bytes.len() as u64;
+        open.write_back();
+        Ok(())
+    }
+
+    /// Begins a small file of the store.
+    pub fn small_file(&self, stem: &str, ending: &str) -> Result<CheckedFile, StoreError> {
+        CheckedFile::create(&self.folder, format!("{stem}.{}.{ending}", self.generation))
+    }
+
+    /// Makes the store whole: everything is synced, then one rename makes it visible. `manifest` comes without its files.
+    pub fn finish(mut self, mut manifest: Manifest, feature_map: Option<CheckedFile>) -> Result<Manifest, StoreError> {
+        self.close_block_file()?;
+        let mut table = self.small_file("blocks", "tab")?;
+        let mut bytes = Vec::with_capacity(self.entries.len() * table::ENTRY_BYTES);
+        self.entries.iter().for_each(|entry| entry.write(&mut bytes));
+        table.write(&bytes)?;
+        manifest.table = table.finish()?;
+        manifest.block_files = std::mem::take(&mut self.files);
+        manifest.feature_maps = self.old.as_ref().map(|old| old.feature_maps.clone()).unwrap_or_default();
+        if let Some(file) = feature_map {
+            manifest.feature_maps.push(file.finish()?);
+        }
+        let text = manifest.to_text().map_err(|error| StoreError::damaged(&self.folder, error.to_string()))?;
+        write_synced(&self.folder, FILE_NAME, text.as_bytes())?;
+        sync_folder(&self.folder.join(BLOCK_FOLDER))?;
+        sync_folder(&self.folder)?;
+        if self.folder != self.target {
+            self.publish()?;
+        }
+        Ok(manifest)
+    }
+
+    fn publish(&self) -> Result<(), StoreError> {
+        if self.target.exists() {
+            exchange(&self.folder, &self.target).map_err(StoreError::io(&self.target, "replace it"))?;
+            fs::remove_dir_all(&self.folder).map_err(StoreError::io(&self.folder, "remove the replaced store"))?;
+        } else {
+            fs::rename(&self.folder, &self.target)
+                .map_err(StoreError::io(&self.target, "move the finished store there"))?;
+        }
+        let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_folder(parent)
+    }
+
+    fn close_block_file(&mut self) -> Result<(), StoreError> {
+        if let Some(open) = self.open.take() {
+            open.file.sync_all().map_err(StoreError::io(&open.path, "sync it"))?;
+            self.files.push(FileEntry { name: open.name, bytes: open.bytes, checksum: 0 });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StoreWriter {
+    fn drop(&mut self) {
+        // After success the folder has been renamed away; after a failure what is left is of no use to anybody.
+        if self.folder != self.target {
+            let _ = fs::remove_dir_all(&self.folder);
+        } else if let Ok(current) = Manifest::read(&self.target) {
+            let _ = remove_unlisted(&self.target, &current);
+        }
+    }
+}
+
+impl BlockFile {
+    /// Tells the kernel to begin writing, without waiting for it.
+    fn write_back(&mut self) {
+        if self.bytes - self.written_back >= WRITE_BACK_BYTES {
+            let (from, length) = (self.written_back as i64, (self.bytes - self.written_back) as i64);
+            // SAFETY: a plain system call on a file that we own; its failure only means that the final sync takes longer.
+            unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, length, libc::SYNC_FILE_RANGE_WRITE) };
+            self.written_back = self.bytes;
+        }
+    }
+}
+
+/// The folder in which the store at `target` grows.
+fn partial(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_os_string();
+    name.push(".partial");
+    target.with_file_name(name)
+}
+
+/// Holds `folder` against other writers until the returned handle is dropped, however the process ends.
+fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
+    let handle = File::open(folder).map_err(StoreError::io(folder, "open it"))?;
+    // SAFETY: a plain system call on a descriptor that we own.
+    if unsafe { libc::flock(handle.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        return Err(StoreError::Busy { path: target.to_path_buf() });
+    }
+    Ok(handle)
+}
+
+fn remove_contents(folder: &Path) -> Result<(), StoreError> {
+    for entry in fs::read_dir(folder).map_err(StoreError::io(folder, "list it"))? {
+        let path = entry.map_err(StoreError::io(folder, "list it"))?.path();
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.map_err(StoreError::io(&path, "remove what an earlier run left"))?;
+    }
+    Ok(())
+}
+
+/// Removes files that look like ours and that the manifest does not list.
+fn remove_unlisted(store: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    let listed: Vec<PathBuf> = std::iter::once(&manifest.table)
+        .chain(&manifest.feature_maps)
+        .chain(&manifest.block_files)
+        .map(|file| store.join(&file.name))
+        .collect();
+    for folder in [store.to_path_buf(), store.join(BLOCK_FOLDER)] {
+        for entry in fs::read_dir(&folder).map_err(StoreError::io(&folder, "list it"))?.flatten() {
+            let path = entry.path();
+            let ours = path.extension().is_some_and(|e| ["blk", "tab", "map", "new"].iter().any(|known| e == *known));
+            if ours && path.is_file() && !listed.contains(&path) {
+                fs::remove_file(&path).map_err(StoreError::io(&path, "remove what an earlier run left"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file under another name, syncs it, and renames it into place.
+fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
+    let mut file = File::create(&new).map_err(StoreError::io(&new, "create it"))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(StoreError::io(&new, "write it"))?;
+    fs::rename(&new, &path).map_err(StoreError::io(&path, "replace it"))
+}
+
+fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder).and_then(|handle| handle.sync_all()).map_err(StoreError::io(folder, "sync it"))
+}
+
+/// Swaps two paths in one step.
+fn exchange(a: &Path, b: &Path) -> std::io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let a = std::ffi::CString::new(a.as_os_str().as_bytes())?;
+    let b = std::ffi::CString::new(b.as_os_str().as_bytes())?;
+    // SAFETY: both strings end with NUL and live until the call returns.
+    let result =
+        unsafe { libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
