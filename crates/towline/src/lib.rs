@@ -2,3 +2,4 @@
 pub mod block;
 pub mod budget;
 pub mod input;
+pub mod loss;
