@@ -2,6 +2,7 @@
 pub mod block;
 pub mod budget;
 pub mod input;
+pub mod loss;
 pub mod machine;
 pub mod pack;
 pub mod store;

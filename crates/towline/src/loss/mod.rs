@@ -1,0 +1,111 @@
+//! Losses: what a margin costs, and the best dual variable for one row.
+//!
+//! Pure scalar mathematics; nothing here sees a matrix. With margins z_i = w·x_i and weights c_i > 0 the trainers minimise
+//!
+//! ```text
+//! primal   F(w) = ½‖w‖² + Σ c_i L(y_i, z_i)
+//! dual     D(β) = -½‖w‖² - Σ c_i L*(-β_i/c_i)        with w = Σ β_i x_i
+//! gap      F(w) - D(β) = Σ [ c_i L(y_i, z_i) + c_i L*(-β_i/c_i) + β_i z_i ]
+//! ```
+//! where L* is the convex conjugate in z. Every term of the last sum is at least zero (Fenchel–Young) and is zero exactly
+//! when β_i ∈ -c_i ∂L(y_i, z_i). So each row carries its own share of the certificate, [`Loss::gap`], and it is computed
+//! from a closed form per loss and not from that sum, whose terms cancel to nothing near the optimum.
+//!
+//! | name | L(y, z), with m = 1 - yz and r = z - y | L*(u) - uy (regression), L*(-ya) (classification) | β |
+//! | --- | --- | --- | --- |
+//! | `hinge` | max(0, m) | -a | yβ ∈ \[0, c\] |
+//! | `squared-hinge` | max(0, m)² | a²/4 - a | yβ ≥ 0 |
+//! | `logistic` | log(1 + exp(-yz)) | a log a + (1 - a) log(1 - a) | yβ ∈ (0, c) |
+//! | `squared` | ½r² | ½u² | any |
+//! | `epsilon-insensitive` | max(0, \|r\| - ε) | ε\|u\| | \|β\| ≤ c |
+//! | `squared-epsilon-insensitive` | max(0, \|r\| - ε)² | u²/4 + ε\|u\| | any |
+//! | `huber` | ½r² if \|r\| ≤ δ, else δ\|r\| - ½δ² | ½u² | \|β\| ≤ cδ |
+//!
+//! Classification losses expect y = -1 or y = +1, regression losses any finite y.
+//!
+//! A new loss is a file with an `impl Loss`, a variant of [`AnyLoss`] and an entry in [`ALL`]; the tests walk that table.
+//!
+//! ```
+//! use towline::loss::{AnyLoss, Loss};
+//!
+//! let hinge = AnyLoss::from_name("hinge", 0.1, 1.0)?;
+//! // A row with ‖x‖² = 2 that is on the wrong side by 0.5, seen for the first time, C = 10.
+//! let beta = hinge.dual_step(1.0, -0.5, 0.0, 2.0, 10.0);
+//! assert_eq!(beta, 0.75);
+//! // Moving w by β·x puts the row at margin one, where it owes nothing to the gap.
+//! assert_eq!(hinge.gap(1.0, -0.5 + 2.0 * beta, beta, 10.0), 0.0);
+//! # Ok::<(), towline::loss::LossError>(())
+//! ```
+mod any;
+mod epsilon_insensitive;
+mod hinge;
+mod huber;
+mod logistic;
+mod parameter;
+mod squared;
+mod squared_epsilon_insensitive;
+mod squared_hinge;
+#[cfg(test)]
+mod tests;
+
+pub use any::{ALL, AnyLoss, LossVisitor, SmoothLossVisitor};
+pub use epsilon_insensitive::EpsilonInsensitive;
+pub use hinge::Hinge;
+pub use huber::Huber;
+pub use logistic::Logistic;
+pub use parameter::LossError;
+pub use squared::Squared;
+pub use squared_epsilon_insensitive::SquaredEpsilonInsensitive;
+pub use squared_hinge::SquaredHinge;
+
+/// A convex loss of one margin, with its dual.
+///
+/// `y` is the target, `z` = w·x the margin, `beta` the row's dual variable, `c` > 0 its weight. Six methods are the
+/// mathematics; the last three follow from them and are methods only because a loss may know a stabler form.
+pub trait Loss: Copy + Send + Sync + 'static {
+    /// L(y, z).
+    fn value(&self, y: f64, z: f64) -> f64;
+
+    /// dL/dz; at a kink one of the subgradients.
+    fn slope(&self, y: f64, z: f64) -> f64;
+
+    /// L*(u) = sup_z uz - L(y, z); infinite outside the domain.
+    fn conjugate(&self, y: f64, u: f64) -> f64;
+
+    /// The interval of β for weight `c`, infinite where unbounded. β may sit on a finite end, also for the logistic loss,
+    /// whose interval is open in theory: the ends are where β rounds to.
+    fn dual_bounds(&self, y: f64, c: f64) -> (f64, f64);
+
+    /// sup L'', the Lipschitz constant of the slope; infinite for a loss with kinks.
+    fn curvature(&self) -> f64;
+
+    /// The β that maximises the dual over one row, all others fixed.
+    ///
+    /// `z` is the row's margin as it stands, with the part that the current `beta` contributes; `q` = ‖x‖², zero for an
+    /// empty row. The result b maximises -½q(b - β)² - z(b - β) - cL*(-b/c), lies within [`dual_bounds`](Self::dual_bounds)
+    /// exactly, and the caller then moves w by (b - β)x.
+    fn dual_step(&self, y: f64, z: f64, beta: f64, q: f64, c: f64) -> f64;
+
+    /// The row's share of the duality gap, cL(y, z) + cL*(-β/c) + βz.
+    ///
+    /// Never negative, and accurate relative to itself and not to c. Infinite if β is outside its bounds; NaN if the margin
+    /// is, so that a broken run cannot certify itself.
+    fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64;
+
+    /// The row's term of the dual objective, -cL*(-β/c).
+    fn dual_value(&self, y: f64, beta: f64, c: f64) -> f64 {
+        -c * self.conjugate(y, -beta / c)
+    }
+
+    /// Where a trainer starts a row: zero, which leaves w at zero, except for the [`Logistic`] loss.
+    fn initial_dual(&self, y: f64, c: f64) -> f64 {
+        let _ = (y, c);
+        0.0
+    }
+}
+
+/// A loss whose slope is continuous, for methods of second order.
+pub trait SmoothLoss: Loss {
+    /// An element of the generalised second derivative in z: L'' where it exists, one of the one-sided limits elsewhere.
+    fn second(&self, y: f64, z: f64) -> f64;
+}
