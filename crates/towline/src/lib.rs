@@ -4,5 +4,6 @@ pub mod budget;
 pub mod input;
 pub mod loss;
 pub mod machine;
+mod nearby;
 pub mod pack;
 pub mod store;

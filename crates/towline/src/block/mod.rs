@@ -228,30 +228,44 @@ impl Block {
     /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
     /// [`Row`] relies on. Data from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
-        let start = self.values();
-        let mut end = start;
-        let mut constant: Option<f64> = None;
-        for (column, value) in entries {
-            assert!((column as usize) < self.columns, "column {column} of {}", self.columns);
-            if self.layout.dense {
-                assert_eq!(column as usize, end - start, "a dense row holds every column in order");
+        let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
+        let indices = &mut self.indices;
+        let mut length = 0;
+        let mut add = |column: u32| {
+            assert!((column as usize) < columns, "column {column} of {columns}");
+            if dense {
+                assert_eq!(column as usize, length, "a dense row holds every column in order");
             } else {
-                self.indices.push(column);
+                indices.push(column);
             }
-            match &mut self.values {
-                Values::Ones => assert_eq!(value, 1.0, "an all-ones block"),
-                Values::PerRow(_) => assert_eq!(*constant.get_or_insert(value), value, "one value per row"),
-                Values::F32(v) => v.push(value as f32),
-                Values::F64(v) => v.push(value),
+            length += 1;
+        };
+        match &mut self.values {
+            Values::Ones => entries.into_iter().for_each(|(column, value)| {
+                assert_eq!(value, 1.0, "an all-ones block");
+                add(column);
+            }),
+            Values::PerRow(constants) => {
+                let mut constant: Option<f64> = None;
+                entries.into_iter().for_each(|(column, value)| {
+                    assert_eq!(*constant.get_or_insert(value), value, "one value per row");
+                    add(column);
+                });
+                constants.push(constant.unwrap_or(1.0));
             }
-            end += 1;
+            Values::F32(values) => entries.into_iter().for_each(|(column, value)| {
+                add(column);
+                values.push(value as f32);
+            }),
+            Values::F64(values) => entries.into_iter().for_each(|(column, value)| {
+                add(column);
+                values.push(value);
+            }),
         }
-        if self.layout.dense {
-            assert_eq!(end - start, self.columns, "a dense row holds every column");
+        if dense {
+            assert_eq!(length, columns, "a dense row holds every column");
         }
-        if let Values::PerRow(v) = &mut self.values {
-            v.push(constant.unwrap_or(1.0));
-        }
+        let end = start + length;
         self.push_info(info, end);
     }
 

@@ -96,6 +96,19 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Calls `f` with the column and value of each stored entry, in the stored order: [`Row::iter`] without a choice per entry.
+    #[inline]
+    pub fn for_each(&self, mut f: impl FnMut(u32, f64)) {
+        match self.kind {
+            Kind::Ones(columns) => columns.iter().for_each(|&c| f(c, 1.0)),
+            Kind::Constant(columns, value) => columns.iter().for_each(|&c| f(c, value)),
+            Kind::F32(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c, v as f64)),
+            Kind::F64(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c, v)),
+            Kind::DenseF32(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v as f64)),
+            Kind::DenseF64(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v)),
+        }
+    }
+
     /// Column and value of each stored entry, in the stored order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         let kind = self.kind;

@@ -56,8 +56,9 @@ pub fn unsigned(text: &[u8], at: usize) -> Option<(u64, usize)> {
     if digits == 0 {
         return None;
     }
-    let value = convert(first, digits);
-    if digits < 8 { Some((value, at + digits)) } else { long_unsigned(text, at + 8, value) }
+    let (value, end) = (convert(first, digits), at + digits);
+    // Looking at the next character, and not at the number of digits, keeps this branch predictable where numbers of seven and eight digits mix.
+    if text.get(end).is_some_and(u8::is_ascii_digit) { long_unsigned(text, end, value) } else { Some((value, end)) }
 }
 
 #[cold]

@@ -5,6 +5,10 @@ use crate::store::features::Scaling;
 use crate::store::manifest::Scale;
 
 use super::labels::RowStatistics;
+use crate::nearby::prefetch;
+
+/// How many values ahead the column of a feature is asked for.
+const LOOK_AHEAD: usize = 24;
 
 /// How to store rows: the same for all of them.
 pub struct Arrangement {
@@ -23,6 +27,7 @@ pub struct Arrangement {
 /// Buffers for arranging rows, kept between rows.
 #[derive(Default)]
 pub struct Arranger {
+    ids: Vec<u32>,
     pairs: Vec<u64>,
     other: Vec<u64>,
     values: Vec<f64>,
@@ -45,12 +50,19 @@ impl Arrangement {
         block: &mut Block,
         statistics: &mut RowStatistics,
     ) {
-        let Arranger { pairs, other, values, entries } = arranger;
+        let Arranger { ids, pairs, other, values, entries } = arranger;
         pairs.clear();
         values.clear();
-        for (k, (id, value)) in row.iter().enumerate() {
-            pairs.push(u64::from(self.columns[id as usize]) << 32 | k as u64);
+        ids.clear();
+        row.for_each(|id, value| {
+            ids.push(id);
             values.push(value);
+        });
+        for (k, &id) in ids.iter().enumerate() {
+            if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
+                prefetch(&self.columns, coming as usize);
+            }
+            pairs.push(u64::from(self.columns[id as usize]) << 32 | k as u64);
         }
         sort_by_column(pairs, other, self.columns.len());
         entries.clear();

@@ -1,5 +1,6 @@
 //! Rows in their final order are cut into blocks, encoded by several threads, and written in order.
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -108,14 +109,20 @@ impl<'a> Cutter<'a> {
         let ranges: Vec<&[(u32, u32)]> = starts.zip(cuts).map(|(from, &to)| &rows[from..to]).collect();
         let (arrangement, layout) = (self.arrangement, self.layout);
         let mut ready: Vec<Encoded> = Vec::new();
-        for group in ranges.chunks(self.options.threads.max(1)) {
+        let threads = self.options.threads.max(1);
+        let encoders: Vec<Mutex<Encoder>> =
+            (0..threads).map(|_| Mutex::new(Encoder::new(arrangement, layout))).collect();
+        for group in ranges.chunks(threads) {
             if self.options.stop.load(Ordering::Relaxed) {
                 return Err(PackError::Interrupted);
             }
-            let (next, written) = rayon::join(
-                || encode_group(arrangement, layout, sources, group),
-                || self.write_encoded(std::mem::take(&mut ready)),
-            );
+            let encoders = &encoders;
+            let encode_group = || {
+                let work = group.par_iter().zip(encoders);
+                // One encoder per block of the group: nobody waits for the lock.
+                work.map(|(rows, encoder)| lock(encoder).encode(arrangement, sources, rows)).collect()
+            };
+            let (next, written) = rayon::join(encode_group, || self.write_encoded(std::mem::take(&mut ready)));
             written?;
             ready = next;
         }
@@ -133,23 +140,33 @@ impl<'a> Cutter<'a> {
     }
 }
 
-fn encode_group(
-    arrangement: &Arrangement,
-    layout: Layout,
-    sources: &[&Block],
-    group: &[&[(u32, u32)]],
-) -> Vec<Encoded> {
-    let encode = |(scratch, arranger): &mut (Scratch, Arranger), rows: &&[(u32, u32)]| {
-        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize)).sum();
-        let mut block = Block::with_capacity(layout, arrangement.columns.len(), rows.len(), values);
+/// What a thread needs to encode a block, kept between blocks: fresh pages cost more than the encoding.
+struct Encoder {
+    scratch: Scratch,
+    arranger: Arranger,
+    block: Block,
+}
+
+impl Encoder {
+    fn new(arrangement: &Arrangement, layout: Layout) -> Self {
+        let block = Block::new(layout, arrangement.columns.len());
+        Encoder { scratch: Scratch::default(), arranger: Arranger::default(), block }
+    }
+
+    fn encode(&mut self, arrangement: &Arrangement, sources: &[&Block], rows: &[(u32, u32)]) -> Encoded {
         let mut statistics = RowStatistics::default();
-        for &(s, i) in *rows {
+        self.block.clear();
+        for &(s, i) in rows {
             let (source, i) = (sources[s as usize], i as usize);
-            arrangement.push(source.info(i), source.row(i), arranger, &mut block, &mut statistics);
+            arrangement.push(source.info(i), source.row(i), &mut self.arranger, &mut self.block, &mut statistics);
         }
         let mut bytes = Vec::new();
-        let header = format::encode(&block, scratch, &mut bytes);
+        let header = format::encode(&self.block, &mut self.scratch, &mut bytes);
         Encoded { header, bytes, statistics }
-    };
-    group.par_iter().map_init(|| (Scratch::default(), Arranger::default()), encode).collect()
+    }
+}
+
+fn lock(encoder: &Mutex<Encoder>) -> MutexGuard<'_, Encoder> {
+    // An encoder is emptied before every use, so a panic elsewhere leaves nothing that could matter.
+    encoder.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,11 +13,16 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
+use crate::nearby::{large_zeroed, prefetch};
 use crate::store::StoreError;
 use crate::store::features::{FeatureMap, FeatureName};
 
-const PAGE: usize = 1 << 14;
-const UNSEEN: u32 = u32::MAX;
+/// Slots of a page, 16 MiB: most of it can be backed by large pages of 2 MiB wherever it begins, and what is never touched costs nothing.
+const PAGE: usize = 1 << 22;
+/// How many values ahead memory is asked for: enough to cover a miss, few enough to stay in the first cache.
+const LOOK_AHEAD: usize = 24;
+/// What a slot holds before its feature is seen; else it holds the id plus one.
+const UNSEEN: u32 = 0;
 /// A hash table takes about this much per feature, room for growth included; pages may take as much.
 const HASHED_BYTES: u64 = 48;
 
@@ -37,7 +42,7 @@ pub struct Features {
 }
 
 enum Lookup {
-    Pages(Vec<Option<Box<[u32; PAGE]>>>),
+    Pages(Vec<Option<Vec<u32>>>),
     /// Key and id: a feature number, or the hash of a name.
     Hashed(HashTable<(u128, u32)>),
 }
@@ -101,13 +106,33 @@ impl Features {
             *done = batch.keys.len();
             return Ok(());
         }
-        while let Some(key) = batch.keys.get_mut(*done) {
-            let id = self.number(*key, budget)?;
-            self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
-            *key = u64::from(id);
+        let first = *done;
+        let result = self.resolve_numbers(&mut batch.keys, done, budget);
+        self.count(&batch.keys[first..*done]);
+        Ok(result?)
+    }
+
+    fn resolve_numbers(&mut self, keys: &mut [u64], done: &mut usize, budget: &Budget) -> Result<(), BudgetError> {
+        while *done < keys.len() {
+            // The table is much larger than the caches: asking for slots well ahead hides most of the misses.
+            if let (Lookup::Pages(pages), Some(&coming)) = (&self.lookup, keys.get(*done + LOOK_AHEAD)) {
+                if let Some(Some(page)) = pages.get((coming / PAGE as u64) as usize) {
+                    prefetch(page, coming as usize % PAGE);
+                }
+            }
+            keys[*done] = u64::from(self.number(keys[*done], budget)?);
             *done += 1;
         }
         Ok(())
+    }
+
+    fn count(&mut self, ids: &[u64]) {
+        for (k, &id) in ids.iter().enumerate() {
+            if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
+                prefetch(&self.counts, coming as usize);
+            }
+            self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+        }
     }
 
     #[inline]
@@ -116,7 +141,7 @@ impl Features {
             let (page, slot) = ((number / PAGE as u64) as usize, number as usize % PAGE);
             if let Some(Some(page)) = pages.get(page) {
                 if page[slot] != UNSEEN {
-                    return Ok(page[slot]);
+                    return Ok(page[slot] - 1);
                 }
             }
         }
@@ -127,10 +152,13 @@ impl Features {
         // Whatever the budget may refuse comes before the first change.
         self.grow_arrays()?;
         self.make_page(number / PAGE as u64, budget)?;
+        if self.counts.len() >= u32::MAX as usize {
+            return Err(too_many());
+        }
         let next = self.counts.len() as u32;
         if let Lookup::Pages(pages) = &mut self.lookup {
             if let Some(Some(page)) = pages.get_mut((number / PAGE as u64) as usize) {
-                page[number as usize % PAGE] = next;
+                page[number as usize % PAGE] = next + 1;
             }
         } else {
             let (id, new) = self.hashed(u128::from(number))?;
@@ -159,7 +187,7 @@ impl Features {
         if page as usize >= pages.len() {
             pages.resize_with(page as usize + 1, || None);
         }
-        pages[page as usize] = Some(Box::new([UNSEEN; PAGE]));
+        pages[page as usize] = Some(large_zeroed(PAGE));
         Ok(())
     }
 
@@ -185,7 +213,7 @@ impl Features {
             return Ok((id, false));
         }
         let next = self.counts.len();
-        if next >= UNSEEN as usize {
+        if next >= u32::MAX as usize {
             return Err(too_many());
         }
         if table.len() == table.capacity() {

@@ -14,6 +14,7 @@ use super::{PackError, PackOptions};
 use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
 use crate::input::{self, Input, Progress, RowBatch, RowSource};
+use crate::nearby::large_zeroed;
 use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
 use crate::store::manifest::{FileEntry, Manifest, Scale, Source, VERSION};
@@ -186,7 +187,7 @@ impl<'a> Packer<'a> {
     }
 
     fn arrangement(&self, order: &[u32]) -> Result<Arrangement, PackError> {
-        let mut columns = vec![0; order.len()];
+        let mut columns = large_zeroed::<u32>(order.len());
         order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
         let (scale, precision) = (self.options.scale, self.options.precision);
         let mut arrangement = Arrangement { columns, scaling: Vec::new(), fill: Vec::new(), scale, precision };
