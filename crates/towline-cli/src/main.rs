@@ -7,6 +7,7 @@ mod pack;
 mod progress;
 mod show;
 mod size;
+mod train;
 mod verify;
 
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Verb {
     Verify(verify::Arguments),
     /// Write the rows of a store as libsvm text
     Cat(cat::Arguments),
+    /// Train a model
+    Train(train::Arguments),
     /// Print the completions for a shell
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Info(arguments) => info::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Cat(arguments) => cat::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
         Verb::Completions(arguments) => generate::completions(&arguments),
         Verb::Man(arguments) => generate::man(&arguments),
     };
