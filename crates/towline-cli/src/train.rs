@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         tolerance: arguments.tolerance,
         max_passes: arguments.max_passes,
         max_time: arguments.max_time.map(Duration::from_secs_f64),
-        order: match arguments.order.as_str() {
+        order: match arguments.order.as_str() { "permutation" => OrderName::Permutation, "shrinking" => OrderName::Shrinking, "adaptive" => OrderName::Adaptive, _ => OrderName::Auto },
             "permutation" => Some(OrderName::Permutation),
             "shrinking" => Some(OrderName::Shrinking),
             "adaptive" => Some(OrderName::Adaptive),

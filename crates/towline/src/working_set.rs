@@ -1,5 +1,6 @@
 //! The rows that are in memory, and their dual variables.
 use crate::block::{Block, Layout};
+use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::store::Shape;
 
@@ -46,10 +47,12 @@ impl WorkingSet {
         self.states.len()
     }
 
-    /// Appends row `i` of `block`; rows of weight 0 have no part in the objective and are left out.
-    pub fn push(&mut self, block: &Block, i: usize, position: u64, beta: f64, objective: &Objective) {
+    /// Appends row `i` of `block`, with `beta` brought within its bounds; rows of weight 0 have no part in the objective and are left out.
+    pub fn push<L: Loss>(&mut self, loss: L, block: &Block, i: usize, position: u64, beta: f64, objective: &Objective) {
         let (y, c) = objective.row(&block.info(i));
         if c > 0.0 {
+            let (low, high) = loss.dual_bounds(y, c);
+            let beta = beta.clamp(low, high);
             let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
             self.block.push_from(block, i);
             self.states.push(RowState { y, c, sq_norm, beta });

@@ -3,10 +3,12 @@
 //! A sweep is as many visits as there are rows. An order lays out a sweep, and learns from what each visit brought. Orders
 //! keep something per row; when rows leave the working set, [`Order::retain`] and [`Order::resize`] follow.
 mod adaptive;
+mod auto;
 mod permutation;
 mod shrinking;
 
 pub use adaptive::Adaptive;
+pub use auto::Auto;
 pub use permutation::Permutation;
 pub use shrinking::Shrinking;
 
@@ -35,6 +37,11 @@ pub trait Order: Send {
     /// Learns from a visit.
     fn learn(&mut self, row: usize, visit: Visit);
 
+    /// A certificate has found this gap.
+    fn note_gap(&mut self, gap: f64) {
+        let _ = gap;
+    }
+
     /// The working set now has just the rows for which `keep` holds, moved together.
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool);
 
@@ -52,11 +59,24 @@ pub enum OrderName {
     Shrinking,
     /// Rows as often as they are worth it.
     Adaptive,
+    /// Chosen while running.
+    Auto,
 }
 
 impl OrderName {
     /// Every order, for tests and messages.
-    pub const ALL: [OrderName; 3] = [OrderName::Permutation, OrderName::Shrinking, OrderName::Adaptive];
+    pub const ALL: [OrderName; 4] =
+        [OrderName::Auto, OrderName::Permutation, OrderName::Shrinking, OrderName::Adaptive];
+
+    /// A new order of this name.
+    pub fn make(self) -> Box<dyn Order> {
+        match self {
+            OrderName::Permutation => Box::new(Permutation::default()),
+            OrderName::Shrinking => Box::new(Shrinking::default()),
+            OrderName::Adaptive => Box::new(Adaptive::default()),
+            OrderName::Auto => Box::new(Auto::default()),
+        }
+    }
 }
 
 /// Puts `items` into a random order (Fisher–Yates).

@@ -5,6 +5,7 @@
 //! same code, without the disk.
 mod cache;
 mod certificate;
+mod checkpoint;
 mod plan;
 mod run;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::Selection;
 pub use certificate::Certificate;
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use plan::Plan;
 pub use run::train;
 
@@ -35,8 +37,8 @@ pub struct TrainOptions {
     pub max_passes: u64,
     /// Stop after this time.
     pub max_time: Option<Duration>,
-    /// The order of visits; chosen while running if not given.
-    pub order: Option<OrderName>,
+    /// The order of visits.
+    pub order: OrderName,
     /// The part of the resident rows that is kept when new blocks come; 0 is plain block minimization.
     pub cache_share: f64,
     /// How they are chosen.
@@ -45,6 +47,10 @@ pub struct TrainOptions {
     pub rounds: u32,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Dual variables to start from, by position in the store; rows beyond them start at 0. They are brought within their bounds.
+    pub start: Vec<f64>,
+    /// Where the dual variables are kept while training, at least once a pass.
+    pub checkpoint: Option<CheckpointFile>,
     /// Set from outside to stop after the current sweep.
     pub stop: Arc<AtomicBool>,
 }
@@ -129,6 +135,9 @@ pub enum TrainError {
     /// The budget is too small.
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// The state of the run cannot be kept.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check --class-weight and the sample weights")]
     NoWeight,

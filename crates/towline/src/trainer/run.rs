@@ -13,7 +13,7 @@ use super::{Cost, Observer, Status, Step, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::loss::{Loss, LossVisitor};
 use crate::nearby::large_zeroed;
-use crate::order::{Adaptive, Order, OrderName, Permutation, Shrinking, shuffle};
+use crate::order::{Order, shuffle};
 use crate::solver::{self, Sweep};
 use crate::store::{BlockId, BlockStore, ReadAhead};
 use crate::working_set::{RowState, WorkingSet};
@@ -51,11 +51,7 @@ impl LossVisitor for WithLoss<'_> {
             rows += u64::from(block.rows);
         }
         let set = WorkingSet::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize);
-        let order: Box<dyn Order> = match self.options.order {
-            Some(OrderName::Permutation) => Box::new(Permutation::default()),
-            Some(OrderName::Shrinking) => Box::new(Shrinking::default()),
-            Some(OrderName::Adaptive) | None => Box::new(Adaptive::default()),
-        };
+        let order = self.options.order.make();
         let run = Run {
             loss,
             options: self.options,
@@ -64,7 +60,7 @@ impl LossVisitor for WithLoss<'_> {
             first_rows,
             w: large_zeroed(shape.columns as usize + 1),
             v: large_zeroed(shape.columns as usize + 1),
-            duals: vec![0.0; shape.rows as usize],
+            duals: start(&self.options.start, shape.rows as usize),
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
             set,
             order,
@@ -73,12 +69,23 @@ impl LossVisitor for WithLoss<'_> {
             cost: Cost::default(),
             dual_objective: 0.0,
             certificate: None,
+            saved: Instant::now(),
             store: self.store,
             plan,
         };
         run.run()
     }
 }
+
+/// Dual variables to begin with.
+fn start(given: &[f64], rows: usize) -> Vec<f64> {
+    let mut duals = given[..given.len().min(rows)].to_vec();
+    duals.resize(rows, 0.0);
+    duals
+}
+
+/// At most this often the dual variables are saved while everything is in memory, where sweeps may take milliseconds.
+const SAVE_SECONDS: f64 = 10.0;
 
 struct Run<'a, L> {
     loss: L,
@@ -103,6 +110,7 @@ struct Run<'a, L> {
     cost: Cost,
     dual_objective: f64,
     certificate: Option<Certificate>,
+    saved: Instant,
 }
 
 impl<L: Loss> Run<'_, L> {
@@ -122,6 +130,12 @@ impl<L: Loss> Run<'_, L> {
         let all: Vec<BlockId> = (0..self.store.blocks().len() as u32).map(BlockId).collect();
         self.load(&all)?;
         self.cost.passes = 1;
+        if self.set.rows() == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        if !self.options.start.is_empty() && self.certify_resident() <= self.options.tolerance {
+            return Ok(Status::Converged);
+        }
         let mut schedule = CertificateSchedule::default();
         let status = loop {
             let sweep = self.sweep();
@@ -136,9 +150,14 @@ impl<L: Loss> Run<'_, L> {
                 }
                 schedule.note(self.cost.sweeps, gap, self.options.tolerance);
             }
+            if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
+                self.write_back();
+                self.save()?;
+            }
             self.observe();
         };
         self.write_back();
+        self.save()?;
         self.observe();
         Ok(status)
     }
@@ -147,6 +166,9 @@ impl<L: Loss> Run<'_, L> {
         let blocks = self.store.blocks().len() as u32;
         let mut schedule = CertificateSchedule::default();
         let mut trained_passes = 0;
+        if !self.options.start.is_empty() && self.certify_all()? <= self.options.tolerance {
+            return Ok(Status::Converged);
+        }
         loop {
             let mut order: Vec<BlockId> = (0..blocks).map(BlockId).collect();
             shuffle(&mut order, &mut self.random);
@@ -161,9 +183,15 @@ impl<L: Loss> Run<'_, L> {
                 self.write_back();
                 self.keep_informative();
                 self.observe();
+                if self.options.stop.load(Ordering::Relaxed) {
+                    // The rest of the pass is read by the certificate below, which takes everything that was asked for.
+                    self.reader.forget()?;
+                    break;
+                }
             }
             trained_passes += 1;
             self.cost.passes += 1;
+            self.save()?;
             let stop = self.reason_to_stop(trained_passes);
             if stop.is_some() || schedule.is_due(trained_passes) {
                 let gap = self.certify_all()?;
@@ -232,7 +260,14 @@ impl<L: Loss> Run<'_, L> {
             for i in 0..block.rows() {
                 let position = first + i as u64;
                 if !self.is_cached(position) {
-                    self.set.push(&block, i, position, self.duals[position as usize], &self.options.objective);
+                    self.set.push(
+                        self.loss,
+                        &block,
+                        i,
+                        position,
+                        self.duals[position as usize],
+                        &self.options.objective,
+                    );
                 }
             }
         }
@@ -299,7 +334,11 @@ impl<L: Loss> Run<'_, L> {
             for i in 0..block.rows() {
                 let (y, c) = objective.row(&block.info(i));
                 if c > 0.0 {
-                    let beta = self.duals[self.first_rows[id] as usize + i];
+                    // A start from another objective may lie outside the bounds of this one.
+                    let (low, high) = self.loss.dual_bounds(y, c);
+                    let dual = &mut self.duals[self.first_rows[id] as usize + i];
+                    *dual = dual.clamp(low, high);
+                    let beta = *dual;
                     scan.add(self.loss, block.row(i), &RowState { y, c, sq_norm: 0.0, beta });
                 }
             }
@@ -314,8 +353,17 @@ impl<L: Loss> Run<'_, L> {
         std::mem::swap(&mut self.w, &mut self.v);
         self.dual_objective = certificate.dual_objective;
         self.certificate = Some(certificate);
+        self.order.note_gap(certificate.relative_gap());
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
         certificate.relative_gap()
+    }
+
+    fn save(&mut self) -> Result<(), TrainError> {
+        if let Some(file) = &self.options.checkpoint {
+            file.save(&self.options.objective, self.cost, &self.duals)?;
+        }
+        self.saved = Instant::now();
+        Ok(())
     }
 
     fn observe(&mut self) {
@@ -334,7 +382,7 @@ struct CertificateSchedule {
 
 impl CertificateSchedule {
     fn is_due(&self, round: u64) -> bool {
-        round >= self.due.max(2)
+        round >= self.due.max(3)
     }
 
     fn note(&mut self, round: u64, gap: f64, tolerance: f64) {
@@ -346,7 +394,7 @@ impl CertificateSchedule {
             _ => 0.0,
         };
         self.last = Some((round, gap));
-        // Never longer than half of what was done so far: predictions may be wrong.
-        self.due = round + (rounds as u64).clamp(1, (round / 2).max(1));
+        // Between a fourth and a half of what was done so far: predictions may be wrong, and a certificate costs as much as a sweep.
+        self.due = round + (rounds as u64).clamp(1 + round / 4, 1 + round / 2);
     }
 }
