@@ -7,9 +7,11 @@
 //! of the input, whatever the number of threads.
 pub mod batch;
 pub mod bytes;
+pub mod csv;
 mod detect;
 pub mod libsvm;
 pub mod number;
+pub mod table;
 pub mod text;
 
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, open};
+pub use table::{ColumnRef, TableOptions};
 
 use crate::budget::BudgetError;
 

@@ -1,0 +1,341 @@
+use crate::budget::Budget;
+use crate::input::table::testing::{Files, PlainRow, options, row};
+use crate::input::text::TextLimits;
+
+fn read(words: &str, files: &[(&str, &str)]) -> Result<Vec<PlainRow>, String> {
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    Files::new(&files).read(&options(words))
+}
+
+#[test]
+fn one_file_of_many_forms() {
+    let expected = vec![row("1", &[("size", 0.5), ("city=Rome", 1.0)]), row("-1", &[("city=New York, NY", 1.0)])];
+    for text in [
+        "y,size,city\n1,0.5,Rome\n-1,0,\"New York, NY\"\n",
+        "y,size,city\n1,0.5,Rome\n-1,0,\"New York, NY\"",
+        "\u{feff}y,size,city\r\n1,.5,Rome\r\n\r\n-1,,\"New York, NY\"\r\n\r\n",
+        "y;size;city\n1;0.5;Rome\n-1;0;New York, NY\n",
+        "y\tsize\tcity\n1\t5e-1\tRome\n-1\t\tNew York, NY\n",
+        "y|size|city\n1|0.5|Rome\n-1|0|New York, NY\n",
+        "\n\n y , size , city \n  1 ,\"0.5\", \"Rome\" \n\" -1\",\" 0\",\"New York, NY\"\n",
+    ] {
+        assert_eq!(read("", &[("a.csv", text)]).as_ref(), Ok(&expected), "{text:?}");
+    }
+}
+
+#[test]
+fn quotes_hold_anything() {
+    let text = "y,a\n1,\"say \"\"hi\"\"\"\n2,\"two\nlines\"\n3,5\" disk\n4,\"\"\n";
+    let expected = vec![
+        row("1", &[("a=say \"hi\"", 1.0)]),
+        row("2", &[("a=two\nlines", 1.0)]),
+        row("3", &[("a=5\" disk", 1.0)]),
+        row("4", &[]),
+    ];
+    assert_eq!(read("", &[("a.csv", text)]), Ok(expected));
+}
+
+#[test]
+fn without_a_header_columns_are_numbered() {
+    let expected = vec![row("no", &[("c1", 5.0), ("c2=x", 1.0)]), row("yes", &[("c2=y", 1.0)])];
+    assert_eq!(read("label=3", &[("a.csv", "5,x,no\n0,y,yes\n")]), Ok(expected.clone()));
+    assert_eq!(read("label=c3", &[("a.csv", "5,x,no\n0,y,yes\n")]), Ok(expected));
+    // names that are numbers, and data without any number
+    assert_eq!(read("label=0 header=true", &[("a.csv", "1,0\n7,2\n")]), Ok(vec![row("2", &[("1", 7.0)])]));
+    assert_eq!(read("label=a", &[("a.csv", "a,b\nx,z\n")]), Ok(vec![row("x", &[("b=z", 1.0)])]));
+    assert_eq!(read("label=1", &[("a.csv", "a,b\n")]), Ok(vec![row("a", &[("c2=b", 1.0)])]));
+}
+
+#[test]
+fn every_column_has_its_part() {
+    let text = "id,Target,w,q,zip,note,n\n1,no,0.5,7,01234,a,NA\n2,yes,2,9,01234,b,-999.0\n";
+    let words = "ignore=id weight=w group=q text=zip ignore=6 missing=NA missing=-999";
+    let zip = vec![("zip=01234".to_string(), 1.0)];
+    let expected = vec![
+        PlainRow { label: "no".into(), entries: zip.clone(), weight: Some(0.5), group: Some(7) },
+        PlainRow { label: "yes".into(), entries: zip, weight: Some(2.0), group: Some(9) },
+    ];
+    assert_eq!(read(words, &[("a.csv", text)]), Ok(expected));
+    let hashed = read("group=q text=q", &[("a.csv", "y,q\n1,7\n")]).unwrap();
+    assert_eq!(hashed[0].group, Some(xxhash_rust::xxh3::xxh3_64(b"7")));
+    let large = read("group=q", &[("a.csv", "y,q\n1,18446744073709551615\n")]).unwrap();
+    assert_eq!(large[0].group, Some(u64::MAX));
+}
+
+#[test]
+fn rows_without_labels_can_be_asked_for() {
+    assert_eq!(read("unlabelled=true", &[("a.csv", "a,b\n1,2\n")]), Ok(vec![row("NaN", &[("a", 1.0), ("b", 2.0)])]));
+    assert_eq!(read("unlabelled=true", &[("a.csv", "a,y\n1,\n")]), Ok(vec![row("NaN", &[("a", 1.0)])]));
+}
+
+#[test]
+fn files_are_matched_by_name_and_the_first_decides() {
+    let files = [("a.csv", "y,a,b\n1,2,x\n"), ("b.tsv", "b\ty\tnew\n5\t0\t3\n"), ("c.csv", ""), ("d.csv", "a,y,b\n")];
+    let expected = vec![row("1", &[("a", 2.0), ("b=x", 1.0)]), row("0", &[("b=5", 1.0), ("new", 3.0)])];
+    assert_eq!(read("label=1", &files), Ok(expected));
+}
+
+#[test]
+fn a_column_that_is_empty_at_first_takes_what_comes() {
+    let empty = "1,,\n".repeat(super::HEAD_BYTES / 4 + 1);
+    let text = format!("y,a,b\n{empty}2,3,x\n2,4,5\n");
+    let (rows, remarks) =
+        Files::new(&[("a.csv", text.as_bytes())]).read_within(&options(""), &Budget::unlimited()).unwrap();
+    let expected = [row("2", &[("a", 3.0), ("b=x", 1.0)]), row("2", &[("a", 4.0), ("b", 5.0)])];
+    assert_eq!(rows[rows.len() - 2..], expected);
+    assert_eq!(
+        remarks,
+        [
+            "the label is column 'y'",
+            "column 'b' is empty at first and holds both numbers and text later; use --text b to take all of it as text"
+        ]
+    );
+}
+
+#[test]
+fn nearly_numeric_columns_are_mentioned() {
+    let files = Files::new(&[("a.csv", b"label,a\n1,2\n1,NA\n1,3\n1,4\n")]);
+    let (_, remarks) = files.read_within(&options("label=label"), &Budget::unlimited()).unwrap();
+    assert_eq!(
+        remarks,
+        ["column 'a' is taken as text because of cells such as 'NA', though most are numbers; use --missing 'NA' if \
+          that means an absent cell"]
+    );
+    let (_, remarks) = files.read_within(&options("label=label missing=NA"), &Budget::unlimited()).unwrap();
+    assert!(remarks.is_empty(), "{remarks:?}");
+}
+
+#[test]
+fn wide_tables_and_long_records() {
+    let names: Vec<String> = (0..200_000).map(|i| format!("column{i}")).collect();
+    let cells = vec!["1"; names.len()];
+    let text = format!("y,{}\n1,{}\n0,{}", names.join(","), cells.join(","), cells.join(","));
+    assert!(text.len() > 2 * super::HEAD_BYTES);
+    let files = Files::new(&[("a.csv", text.as_bytes())]);
+    let (rows, _) = files.read_within(&options(""), &Budget::new(256 << 20)).unwrap();
+    assert_eq!((rows.len(), rows[1].entries.len()), (2, names.len()));
+    let refused = files.read_within(&options(""), &Budget::new(8 << 20)).unwrap_err();
+    assert!(refused.starts_with("a.csv: the memory budget of 8388608 bytes is too small"), "{refused}");
+}
+
+#[test]
+fn compressed_files_are_read_alike() {
+    let packed = zstd::encode_all(&b"y\ta\n1\t2\n"[..], 1).unwrap();
+    let rows = Files::new(&[("a.tsv.zst", &packed)]).read(&options(""));
+    assert_eq!(rows, Ok(vec![row("1", &[("a", 2.0)])]));
+}
+
+/// Options, file, message.
+const MALFORMED: &[(&str, &str, &str)] = &[
+    (
+        "",
+        "a,b\n1,2\n",
+        "t.csv: no column is named label, target, y or class; choose the label with --label NAME or --label N; the \
+         columns are a, b",
+    ),
+    (
+        "",
+        "a,b,c,d,e,f,g,h,i,j\n1,2,3,4,5,6,7,8,9,10\n",
+        "t.csv: no column is named label, target, y or class; choose the label with --label NAME or --label N; the \
+         columns are a, b, c, d, e, f, g, h, … (10 in all)",
+    ),
+    ("", "Y,class,a\n1,2,3\n", "t.csv: columns 'Y' and 'class' could both be the label; choose one with --label NAME"),
+    ("label=z", "y,a\n1,2\n", "t.csv: there is no column 'z'; the columns are y, a"),
+    ("label=3", "1,2\n", "t.csv: there is no column '3'; the columns are c1, c2"),
+    ("ignore=z", "y,a\n1,2\n", "t.csv: there is no column 'z'; the columns are y, a"),
+    (
+        "label=a weight=1",
+        "a,b\n1,2\n",
+        "t.csv: column 'a' cannot be both the label and the weight; choose another column with --weight",
+    ),
+    (
+        "ignore=y",
+        "y,b\n1,2\n",
+        "t.csv: column 'y' cannot be both ignored and the label; choose another column with --label",
+    ),
+    ("", "y,a,a\n1,2,3\n", "t.csv: columns 2 and 3 are both named 'a'; rename one of them"),
+    ("", "y,c3,\n1,2,3\n", "t.csv: columns 2 and 3 are both named 'c3'; rename one of them"),
+    (
+        "",
+        "y,a,a=x\n1,x,3\n",
+        "t.csv: features of column 'a' can have the same name as column 'a=x'; rename one of the two columns",
+    ),
+    (
+        "",
+        "y,a,b\n1,2,3\n1,2\n",
+        "t.csv:3:1: this record has 2 cells, but the header has 3; put quotes around cells that hold ',', or say what \
+         separates cells with --delimiter",
+    ),
+    (
+        "",
+        "y\ta\n1\t2\n1\t2\t3\n",
+        "t.csv:3:1: this record has 3 cells, but the header has 2; put quotes around cells that hold '\\t', or say what \
+         separates cells with --delimiter",
+    ),
+    (
+        "label=1",
+        "1,2\n\n1\n",
+        "t.csv:3:1: this record has 1 cell, but the first record has 2; put quotes around cells that hold ',', or say \
+         what separates cells with --delimiter",
+    ),
+    (
+        "label=y",
+        "a,b,y\n1,2,3\nNew York, NY,1,2\n",
+        "t.csv:3:1: this record has 4 cells, but the header has 3; put quotes around cells that hold ',', or say what \
+         separates cells with --delimiter",
+    ),
+    ("", "y,a\n1,2\n1,\"3\n4,5\n", "t.csv:3:3: the quote that opens here is never closed; close it"),
+    ("", "y,\"a\n1,2\n", "t.csv:1:3: the quote that opens here is never closed; close it"),
+    (
+        "",
+        "y,a\n1,\"x\"y\n",
+        "t.csv:2:6: expected ',' or the end of the record after a closing quote; write a quote within quotes twice",
+    ),
+    ("", "y,a\n,2\n", "t.csv:2:1: this row has no label in column 'y'; leave rows without a label out"),
+    ("missing=?", "y,a\n1,2\n?,2\n", "t.csv:3:1: this row has no label in column 'y'; leave rows without a label out"),
+    (
+        "",
+        "y,a\nnan,2\n",
+        "t.csv:2:1: the label in column 'y' is NaN, not a finite number; leave rows without a label out",
+    ),
+    (
+        "",
+        "y,a\n1e999,2\n",
+        "t.csv:2:1: the label in column 'y' is inf, not a finite number; leave rows without a label out",
+    ),
+    (
+        "",
+        "y,a\n1,nan\n1,5\n",
+        "t.csv:2:3: the value in column 'a' is NaN, not a finite number; leave absent cells empty, or use --missing nan",
+    ),
+    (
+        "",
+        "y,a,b\n1,2,1\n1,-inf,1\n",
+        "t.csv:3:3: the value in column 'a' is -inf, not a finite number; correct it, or use --missing -inf",
+    ),
+    (
+        "",
+        "y,a,b\n1,1e39,1\n",
+        "t.csv:2:3: the value 1e39 in column 'a' is too large for a 32-bit float; use --precision f64, or scale the data",
+    ),
+    (
+        "weight=w",
+        "y,w\n1,1\n1,-2\n",
+        "t.csv:3:3: the weight in column 'w' is -2, but it must be finite and not negative; correct it, or give the row \
+         weight 0",
+    ),
+    ("weight=w", "y,w\n1,1\n1,\n", "t.csv:3:1: this row has no weight in column 'w'; give every row a weight"),
+    (
+        "weight=w",
+        "y,w\n1,1\n1,much\n",
+        "t.csv: the weight column 'w' holds text; weights are numbers; choose another column with --weight, or name \
+         absent cells with --missing TOKEN",
+    ),
+    ("group=q", "y,q\n1,1\n1,\n", "t.csv:3:1: this row has no group in column 'q'; give every row a group"),
+    (
+        "group=q",
+        "y,q\n1,1\n1,-1\n",
+        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use --text q to take groups as text",
+    ),
+    (
+        "group=q",
+        "y,q\n1,1\n1,1.5\n",
+        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use --text q to take groups as text",
+    ),
+    (
+        "delimiter=.",
+        "y,a\n1,2\n",
+        "t.csv: '.' cannot separate cells; use --delimiter with a comma, tab, semicolon or another character that is in \
+         no number",
+    ),
+];
+
+#[test]
+fn malformed_files_are_refused_with_place_and_remedy() {
+    for (words, text, message) in MALFORMED {
+        assert_eq!(read(words, &[("t.csv", text)]), Err(message.to_string()), "{words} {text:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_not_text() {
+    let message = |contents: &[u8]| Files::new(&[("t.csv", contents)]).read(&options("")).unwrap_err();
+    assert_eq!(
+        message(b"y,a\n1,\xe9t\xe9\n"),
+        "t.csv:2:3: the text in column 'a' is not UTF-8; convert the file, for example with 'iconv -f latin1 -t utf-8'"
+    );
+    assert_eq!(
+        message(b"y,\xe9t\xe9\n1,2\n"),
+        "t.csv: the name of column 2 is not UTF-8; convert the file, for example with 'iconv -f latin1 -t utf-8'"
+    );
+    assert_eq!(
+        message(b"\xff\xfey\0,\0"),
+        "t.csv: the text is UTF-16, not UTF-8; convert it, for example with 'iconv -f utf-16 -t utf-8'"
+    );
+}
+
+#[test]
+fn trouble_far_from_the_head() {
+    let good = "1,2\n".repeat(super::HEAD_BYTES / 4 + 1);
+    let line = super::HEAD_BYTES / 4 + 3;
+    assert_eq!(
+        read("", &[("t.csv", &format!("y,a b\n{good}1,n/a\n"))]),
+        Err(format!(
+            "t.csv:{line}:3: expected a number in column 'a b', found 'n/a'; use --text 'a b' to take the column as \
+             text, or --missing 'n/a' if that means an absent cell"
+        ))
+    );
+    let stray = "x".repeat(super::LARGEST_QUOTED_BYTES + 1);
+    assert_eq!(
+        read("", &[("t.csv", &format!("y,a\n{good}1,\"{stray}\n{good}"))]),
+        Err(format!(
+            "t.csv:{line}:3: the quote that opens here is not closed within 4 MiB; close it, or shorten the cell"
+        ))
+    );
+}
+
+#[test]
+fn later_files_must_fit() {
+    let first = ("a.csv", "y,a\n1,2\n");
+    assert_eq!(
+        read("", &[first, ("b.csv", "a,z\n1,2\n")]),
+        Err("b.csv: there is no column 'y', which is the label in a.csv; the columns are a, z".to_string())
+    );
+    assert_eq!(
+        read("", &[first, ("b.csv", "y,a\n1,x\n")]),
+        Err("b.csv:2:3: expected a number in column 'a', found 'x'; use --text a to take the column as text, or \
+             --missing 'x' if that means an absent cell"
+            .to_string())
+    );
+    assert_eq!(
+        read("", &[first, ("b.svm", "1 2:3\n")]),
+        Err("b.svm: this looks like libsvm, but a.csv looks like csv; give files of one format, or say which it is with \
+             --format"
+            .to_string())
+    );
+}
+
+#[test]
+fn memory_stays_within_a_small_budget() {
+    let text = format!("y,a,b\n{}", "1,2.5,red\n0,1,green\n".repeat(400_000));
+    let files = Files::new(&[("a.csv", text.as_bytes())]);
+    let budget = Budget::new(4 << 20);
+    assert_eq!(files.read_within(&options(""), &budget).unwrap().0.len(), 800_000);
+    assert!(budget.peak_bytes() <= 4 << 20);
+    assert_eq!(budget.holders().iter().map(|(_, bytes)| bytes).sum::<u64>(), 0);
+}
+
+#[test]
+fn pieces_of_any_size_give_the_same_rows() {
+    let text =
+        "y,a,b\n1,\"x\n\"\"y\",2\r\n\n0, \"z\" ,\n1,,\"4\"\n0,\"a much longer cell, with commas, than a piece\",-1";
+    let files = Files::new(&[("a.csv", text.as_bytes()), ("b.csv", text.as_bytes())]);
+    let expected = files.read(&options("")).unwrap();
+    assert_eq!(expected.len(), 8);
+    for piece_bytes in 1..40 {
+        for threads in 1..=3 {
+            let limits = TextLimits { threads, piece_bytes };
+            assert_eq!(files.read_csv_pieces(&options(""), limits).as_ref(), Ok(&expected), "{limits:?}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Which column has which part, decided by the first file and kept for all others, so that a feature never changes its
+//! meaning between files.
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::cells::word;
+use super::{ColumnRef, Missing, TableOptions};
+use crate::input::InputError;
+
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Number,
+    Text,
+    /// Nothing was seen yet: each cell speaks for itself.
+    Either,
+    /// Numbers by position or index.
+    List,
+}
+
+impl Kind {
+    fn noun(self) -> &'static str {
+        match self {
+            Kind::Number => "numbers",
+            Kind::Text => "text",
+            Kind::Either => "nothing",
+            Kind::List => "lists",
+        }
+    }
+}
+
+/// The part of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Feature,
+    Label,
+    Weight,
+    Group,
+    Ignored,
+}
+
+/// A column of one file with its part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) kind: Kind,
+}
+
+impl Column {
+    pub(crate) fn is_text_feature(&self) -> bool {
+        self.role == Role::Feature && self.kind == Kind::Text
+    }
+}
+
+/// How sure a file is of the kinds of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// Guessed from some cells: what an earlier file decided goes before it.
+    Cells,
+    /// Said by a schema: to contradict an earlier file is an error.
+    Schema,
+}
+
+/// The tables of one call.
+pub(crate) struct Tables {
+    pub(crate) options: TableOptions,
+    pub(crate) missing: Missing,
+    decided: Mutex<Decided>,
+}
+
+#[derive(Default)]
+struct Decided {
+    names: Option<Names>,
+    kinds: HashMap<String, (Kind, String)>,
+    remarks: Vec<String>,
+}
+
+/// The parts by name, found in the first file.
+#[derive(Clone, Default)]
+struct Names {
+    first_file: String,
+    columns: Vec<String>,
+    label: Option<String>,
+    weight: Option<String>,
+    group: Option<String>,
+    ignore: HashSet<String>,
+    text: HashSet<String>,
+}
+
+/// Names by which a label is recognised.
+const LABEL_NAMES: [&str; 4] = ["label", "target", "y", "class"];
+
+impl Tables {
+    pub(crate) fn new(options: TableOptions) -> Self {
+        let missing = Missing::new(&options.missing);
+        Tables { options, missing, decided: Mutex::default() }
+    }
+
+    /// The parts of the columns of `file`, given as names and kinds.
+    pub(crate) fn plan(
+        &self,
+        file: &str,
+        found: Vec<(String, Kind)>,
+        evidence: Evidence,
+    ) -> Result<Vec<Column>, InputError> {
+        let (names, kinds) = name_all(file, found)?;
+        let mut decided = self.lock();
+        let parts = match &decided.names {
+            Some(parts) => parts.clone(),
+            None => {
+                let parts = self.find_parts(file, &names)?;
+                if let (None, Some(label)) = (&self.options.label, &parts.label) {
+                    decided.remarks.push(format!("the label is column '{label}'"));
+                }
+                decided.names.insert(parts).clone()
+            }
+        };
+        parts.must_be_in(file, &names)?;
+        let mut columns = Vec::with_capacity(names.len());
+        for (name, kind) in names.into_iter().zip(kinds) {
+            let role = parts.role(&name);
+            let kind = match role {
+                Role::Ignored => kind,
+                _ if parts.text.contains(&name) && kind != Kind::List => Kind::Text,
+                _ => decided.settle(file, &name, kind, evidence)?,
+            };
+            let kind = check_role(file, &name, role, kind)?;
+            columns.push(Column { name, role, kind });
+        }
+        Ok(columns)
+    }
+
+    /// Whether all of `cells` are names of columns that earlier files had: a header even if no row follows it.
+    pub(crate) fn are_known_names(&self, cells: &[String]) -> bool {
+        self.lock().names.as_ref().is_some_and(|names| cells.iter().all(|cell| names.columns.contains(cell)))
+    }
+
+    /// Adds something to say at the end.
+    pub(crate) fn remark(&self, remark: String) {
+        let mut decided = self.lock();
+        if !decided.remarks.contains(&remark) {
+            decided.remarks.push(remark);
+        }
+    }
+
+    /// What there is to say at the end.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        self.lock().remarks.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Decided> {
+        // Nothing is changed before everything that can fail has succeeded.
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find_parts(&self, file: &str, names: &[String]) -> Result<Names, InputError> {
+        let find = |reference: &ColumnRef| match reference.find(names) {
+            Some(at) => Ok(names[at].clone()),
+            None => Err(InputError::file(file, format!("there is no column {reference}"), listing(names))),
+        };
+        let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
+        let options = &self.options;
+        let label = match &options.label {
+            Some(reference) => Some(find(reference)?),
+            None => usual_label(file, names, options.unlabelled)?,
+        };
+        let parts = Names {
+            first_file: file.to_string(),
+            columns: names.to_vec(),
+            label,
+            weight: options.weight.as_ref().map(find).transpose()?,
+            group: options.group.as_ref().map(find).transpose()?,
+            ignore: all(&options.ignore)?,
+            text: all(&options.text)?,
+        };
+        parts.must_differ(file)?;
+        Ok(parts)
+    }
+}
+
+impl Names {
+    fn singles(&self) -> [(&'static str, Option<&String>); 3] {
+        [("label", self.label.as_ref()), ("weight", self.weight.as_ref()), ("group", self.group.as_ref())]
+    }
+
+    fn role(&self, name: &str) -> Role {
+        let is = |part: &Option<String>| part.as_deref() == Some(name);
+        match name {
+            _ if is(&self.label) => Role::Label,
+            _ if is(&self.weight) => Role::Weight,
+            _ if is(&self.group) => Role::Group,
+            _ if self.ignore.contains(name) => Role::Ignored,
+            _ => Role::Feature,
+        }
+    }
+
+    fn must_differ(&self, file: &str) -> Result<(), InputError> {
+        let singles = self.singles();
+        for (at, (part, name)) in singles.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let other =
+                singles[..at].iter().find(|(_, other)| *other == Some(name)).map(|(other, _)| format!("the {other}"));
+            let other = other.or_else(|| self.ignore.contains(*name).then(|| "ignored".to_string()));
+            if let Some(other) = other {
+                return Err(InputError::file(
+                    file,
+                    format!("column '{name}' cannot be both {other} and the {part}"),
+                    format!("choose another column with --{part}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Label, weight and group must be in every file.
+    fn must_be_in(&self, file: &str, names: &[String]) -> Result<(), InputError> {
+        for (part, name) in self.singles() {
+            if let Some(name) = name.filter(|name| !names.contains(name)) {
+                return Err(InputError::file(
+                    file,
+                    format!("there is no column '{name}', which is the {part} in {}", self.first_file),
+                    listing(names),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Decided {
+    /// The kind of a column in view of earlier files.
+    fn settle(&mut self, file: &str, name: &str, kind: Kind, evidence: Evidence) -> Result<Kind, InputError> {
+        match self.kinds.get(name) {
+            None if kind == Kind::Either => Ok(kind),
+            None => {
+                self.kinds.insert(name.to_string(), (kind, file.to_string()));
+                Ok(kind)
+            }
+            Some((earlier, first)) if evidence == Evidence::Schema && *earlier != kind && kind != Kind::Either => {
+                Err(InputError::file(
+                    file,
+                    format!("column '{name}' holds {}, but {} in {first}", kind.noun(), earlier.noun()),
+                    format!("use --text {0} or --ignore {0}, or give the files one schema", word(name)),
+                ))
+            }
+            Some((earlier, _)) => Ok(*earlier),
+        }
+    }
+}
+
+/// Gives unnamed columns a name, and refuses names that appear twice.
+fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<String>, Vec<Kind>), InputError> {
+    let mut seen = HashMap::new();
+    let (mut names, mut kinds) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
+    for (at, (name, kind)) in found.into_iter().enumerate() {
+        let name = if name.is_empty() { format!("c{}", at + 1) } else { name };
+        if let Some(first) = seen.insert(name.clone(), at) {
+            return Err(InputError::file(
+                file,
+                format!("columns {} and {} are both named '{name}'", first + 1, at + 1),
+                "rename one of them",
+            ));
+        }
+        names.push(name);
+        kinds.push(kind);
+    }
+    Ok((names, kinds))
+}
+
+fn usual_label(file: &str, names: &[String], unlabelled: bool) -> Result<Option<String>, InputError> {
+    let usual: Vec<&String> = names.iter().filter(|name| is_usual_label(name)).collect();
+    match usual[..] {
+        [one] => Ok(Some(one.clone())),
+        [] if unlabelled => Ok(None),
+        [] => Err(InputError::file(
+            file,
+            "no column is named label, target, y or class",
+            format!("choose the label with --label NAME or --label N; {}", listing(names)),
+        )),
+        [first, second, ..] => Err(InputError::file(
+            file,
+            format!("columns '{first}' and '{second}' could both be the label"),
+            "choose one with --label NAME",
+        )),
+    }
+}
+
+fn is_usual_label(name: &str) -> bool {
+    LABEL_NAMES.iter().any(|usual| name.trim().eq_ignore_ascii_case(usual))
+}
+
+fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, InputError> {
+    match (role, kind) {
+        (Role::Feature | Role::Ignored, _) => Ok(kind),
+        (_, Kind::Either) => Ok(Kind::Number),
+        (Role::Weight, Kind::Text) => Err(InputError::file(
+            file,
+            format!("the weight column '{name}' holds text"),
+            "weights are numbers; choose another column with --weight, or name absent cells with --missing TOKEN",
+        )),
+        (_, Kind::List) => Err(InputError::file(
+            file,
+            format!("column '{name}' holds lists, which can only be features"),
+            "choose a column of numbers or text",
+        )),
+        _ => Ok(kind),
+    }
+}
+
+/// Refuses names of which one row could hold two that read the same, such as column `city=Rome` beside `city` with cell `Rome`.
+pub(crate) fn check_clashes(file: &str, columns: &[Column]) -> Result<(), InputError> {
+    let features = || columns.iter().filter(|column| column.role == Role::Feature);
+    let openers: HashMap<&str, u8> = features()
+        .filter(|column| column.kind != Kind::Number)
+        .map(|column| (column.name.as_str(), if column.kind == Kind::List { b'[' } else { b'=' }))
+        .collect();
+    for name in features().map(|column| column.name.as_str()) {
+        for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| matches!(byte, b'=' | b'[')) {
+            if openers.get(&name[..at]) == Some(&byte) {
+                return Err(InputError::file(
+                    file,
+                    format!("features of column '{}' can have the same name as column '{name}'", &name[..at]),
+                    "rename one of the two columns",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The columns there are, for a remedy.
+fn listing(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };
+    format!("the columns are {}{more}", shown.join(", "))
+}
