@@ -3,6 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
 use super::libsvm::{Libsvm, LibsvmOptions};
@@ -112,18 +113,18 @@ pub fn open(
         Some(format) => (format, inputs.iter().cloned().map(Stream::from).collect()),
         None => recognise(inputs, progress)?,
     };
+    let file = inputs.first().map_or_else(String::new, Input::name);
+    let refused = |source| InputError::Budget { file: file.clone(), source };
     let text: Arc<dyn TextFormat> = match format {
         Format::Libsvm => Arc::new(Libsvm::new(options.libsvm)),
         Format::Csv => Arc::new(Csv::new(options.table.clone())),
         Format::Parquet | Format::Arrow => {
-            let file = inputs.first().map_or_else(String::new, Input::name);
-            return Err(InputError::file(&file, format!("{format} cannot be read yet"), "convert it to csv"));
+            let source = ArrowSource::new(format, streams, &options.table, budget, progress).map_err(refused)?;
+            return Ok(Box::new(source));
         }
     };
-    let file = inputs.first().map_or_else(String::new, Input::name);
     let limits = TextLimits::for_budget(budget, options.threads);
-    let source = TextSource::from_streams(text, streams, limits, budget, progress)
-        .map_err(|source| InputError::Budget { file, source })?;
+    let source = TextSource::from_streams(text, streams, limits, budget, progress).map_err(refused)?;
     Ok(Box::new(source))
 }
 

@@ -5,6 +5,7 @@
 //! ```
 //! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the order
 //! of the input, whatever the number of threads.
+pub mod arrow;
 pub mod batch;
 pub mod bytes;
 pub mod csv;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, open};
-pub use table::{ColumnRef, TableOptions};
+pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;
 

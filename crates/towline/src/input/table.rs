@@ -13,10 +13,14 @@
 //!
 //! The first file decides which column has which part and whether it holds numbers or text; columns of further files are
 //! matched by name ([`plan`]). The numbers and names themselves go into a batch through [`cells`], whatever the format.
+#[cfg(test)]
+mod agreement;
 pub(crate) mod cells;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+pub(crate) mod testing_arrow;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,8 +34,8 @@ use super::{InputError, number};
 pub struct TableOptions {
     /// The column of targets; if not given, the one named `label`, `target`, `y` or `class` in any case.
     pub label: Option<ColumnRef>,
-    /// Take rows without a label too, as for prediction: their label is NaN.
-    pub unlabelled: bool,
+    /// What to do about rows without a label.
+    pub unlabelled: Unlabelled,
     /// The column of row weights.
     pub weight: Option<ColumnRef>,
     /// The column that says which rows belong together.
@@ -49,6 +53,18 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
     /// How values are kept.
     pub precision: Precision,
+}
+
+/// What to do about rows without a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unlabelled {
+    /// Refuse them.
+    #[default]
+    Error,
+    /// Leave them out.
+    Skip,
+    /// Take them, as for prediction: their label is NaN. There need not be a column of labels at all.
+    Keep,
 }
 
 /// A column as a user names it: by its name, or by its number, counted from 1, where no column has that name.

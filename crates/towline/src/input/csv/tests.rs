@@ -64,8 +64,13 @@ fn every_column_has_its_part() {
 
 #[test]
 fn rows_without_labels_can_be_asked_for() {
-    assert_eq!(read("unlabelled=true", &[("a.csv", "a,b\n1,2\n")]), Ok(vec![row("NaN", &[("a", 1.0), ("b", 2.0)])]));
-    assert_eq!(read("unlabelled=true", &[("a.csv", "a,y\n1,\n")]), Ok(vec![row("NaN", &[("a", 1.0)])]));
+    assert_eq!(read("unlabelled=keep", &[("a.csv", "a,b\n1,2\n")]), Ok(vec![row("NaN", &[("a", 1.0), ("b", 2.0)])]));
+    assert_eq!(read("unlabelled=keep", &[("a.csv", "a,y\n1,\n")]), Ok(vec![row("NaN", &[("a", 1.0)])]));
+    let files = Files::new(&[("a.csv", b"a,w,y\n1,1,\n2,2,1\n3,3,\n")]);
+    let (rows, remarks) =
+        files.read_within(&options("unlabelled=skip weight=w label=y"), &Budget::unlimited()).unwrap();
+    assert_eq!(rows, [PlainRow { weight: Some(2.0), ..row("1", &[("a", 2.0)]) }]);
+    assert_eq!(remarks, ["2 rows without a label were left out"]);
 }
 
 #[test]
@@ -191,17 +196,21 @@ const MALFORMED: &[(&str, &str, &str)] = &[
         "y,a\n1,\"x\"y\n",
         "t.csv:2:6: expected ',' or the end of the record after a closing quote; write a quote within quotes twice",
     ),
-    ("", "y,a\n,2\n", "t.csv:2:1: this row has no label in column 'y'; leave rows without a label out"),
-    ("missing=?", "y,a\n1,2\n?,2\n", "t.csv:3:1: this row has no label in column 'y'; leave rows without a label out"),
+    ("", "y,a\n,2\n", "t.csv:2:1: this row has no label in column 'y'; use --unlabelled skip to leave such rows out"),
+    (
+        "missing=?",
+        "y,a\n1,2\n?,2\n",
+        "t.csv:3:1: this row has no label in column 'y'; use --unlabelled skip to leave such rows out",
+    ),
     (
         "",
         "y,a\nnan,2\n",
-        "t.csv:2:1: the label in column 'y' is NaN, not a finite number; leave rows without a label out",
+        "t.csv:2:1: the label in column 'y' is NaN, not a finite number; use --missing nan or --missing inf, and --unlabelled skip to leave such rows out",
     ),
     (
         "",
         "y,a\n1e999,2\n",
-        "t.csv:2:1: the label in column 'y' is inf, not a finite number; leave rows without a label out",
+        "t.csv:2:1: the label in column 'y' is inf, not a finite number; use --missing nan or --missing inf, and --unlabelled skip to leave such rows out",
     ),
     (
         "",

@@ -1,6 +1,8 @@
 //! Cells on their way into a batch: the same rules for every format of tables.
-use super::Missing;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::plan::{Column, Kind, Role, Tables};
+use super::{Missing, Unlabelled};
 use crate::input::RowBatch;
 use crate::input::libsvm::Precision;
 
@@ -22,13 +24,13 @@ pub(crate) struct RowWriter<'a> {
     batch: &'a mut RowBatch,
     missing: &'a Missing,
     precision: Precision,
-    unlabelled: bool,
+    unlabelled: Unlabelled,
+    skipped_rows: &'a AtomicU64,
     /// Feature of each column of numbers in this batch.
     keys: Vec<u32>,
     /// A feature's name while it is put together.
     name: Vec<u8>,
     label: Option<f64>,
-    has_label: bool,
 }
 
 impl<'a> RowWriter<'a> {
@@ -45,10 +47,10 @@ impl<'a> RowWriter<'a> {
             missing: &tables.missing,
             precision: tables.options.precision,
             unlabelled: tables.options.unlabelled,
+            skipped_rows: &tables.skipped_rows,
             keys,
             name: Vec::new(),
             label: None,
-            has_label: columns.iter().any(|column| column.role == Role::Label),
         }
     }
 
@@ -118,7 +120,7 @@ impl<'a> RowWriter<'a> {
         if !value.is_finite() {
             return Err(CellError::new(
                 format!("the label in column '{column}' is {value}, not a finite number"),
-                "leave rows without a label out",
+                "use --missing nan or --missing inf, and --unlabelled skip to leave such rows out",
             ));
         }
         self.label = Some(value);
@@ -171,14 +173,17 @@ impl<'a> RowWriter<'a> {
             let name = columns.iter().find(|column| column.role == role).map(|column| column.name.as_str());
             name.map(|name| CellError::new(format!("this row has no {what} in column '{name}'"), remedy))
         };
-        let label = match self.label.take() {
-            Some(label) => label,
-            None if self.unlabelled => f64::NAN,
-            None if self.has_label => {
-                let error = absent(Role::Label, "label", "leave rows without a label out");
+        let label = match (self.label.take(), self.unlabelled) {
+            (Some(label), _) => label,
+            (None, Unlabelled::Keep) => f64::NAN,
+            (None, Unlabelled::Skip) => {
+                self.skip_row();
+                return Ok(());
+            }
+            (None, Unlabelled::Error) => {
+                let error = absent(Role::Label, "label", "use --unlabelled skip to leave such rows out");
                 return error.map_or(Ok(()), Err);
             }
-            None => f64::NAN,
         };
         if self.batch.weights.len() < rows
             && let Some(error) = absent(Role::Weight, "weight", "give every row a weight")
@@ -192,6 +197,16 @@ impl<'a> RowWriter<'a> {
         }
         self.batch.end_row(label);
         Ok(())
+    }
+
+    /// Takes back what was written of a row.
+    fn skip_row(&mut self) {
+        let (rows, values) = (self.batch.rows(), self.batch.ends.last().copied().unwrap_or(0));
+        self.batch.keys.truncate(values);
+        self.batch.values.truncate(values);
+        self.batch.weights.truncate(rows);
+        self.batch.groups.truncate(rows);
+        self.skipped_rows.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Which column has which part, decided by the first file and kept for all others, so that a feature never changes its
 //! meaning between files.
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cells::word;
-use super::{ColumnRef, Missing, TableOptions};
+use super::{ColumnRef, Missing, TableOptions, Unlabelled};
 use crate::input::InputError;
 
 /// What the cells of a column are.
@@ -16,6 +17,8 @@ pub(crate) enum Kind {
     Either,
     /// Numbers by position or index.
     List,
+    /// What cannot be taken; only an error if it is not ignored.
+    Other,
 }
 
 impl Kind {
@@ -25,6 +28,7 @@ impl Kind {
             Kind::Text => "text",
             Kind::Either => "nothing",
             Kind::List => "lists",
+            Kind::Other => "nested values",
         }
     }
 }
@@ -66,6 +70,8 @@ pub(crate) enum Evidence {
 pub(crate) struct Tables {
     pub(crate) options: TableOptions,
     pub(crate) missing: Missing,
+    /// Rows without a label that were left out.
+    pub(crate) skipped_rows: AtomicU64,
     decided: Mutex<Decided>,
 }
 
@@ -94,7 +100,7 @@ const LABEL_NAMES: [&str; 4] = ["label", "target", "y", "class"];
 impl Tables {
     pub(crate) fn new(options: TableOptions) -> Self {
         let missing = Missing::new(&options.missing);
-        Tables { options, missing, decided: Mutex::default() }
+        Tables { options, missing, skipped_rows: AtomicU64::new(0), decided: Mutex::default() }
     }
 
     /// The parts of the columns of `file`, given as names and kinds.
@@ -122,7 +128,7 @@ impl Tables {
             let role = parts.role(&name);
             let kind = match role {
                 Role::Ignored => kind,
-                _ if parts.text.contains(&name) && kind != Kind::List => Kind::Text,
+                _ if parts.text.contains(&name) && !matches!(kind, Kind::List | Kind::Other) => Kind::Text,
                 _ => decided.settle(file, &name, kind, evidence)?,
             };
             let kind = check_role(file, &name, role, kind)?;
@@ -146,7 +152,12 @@ impl Tables {
 
     /// What there is to say at the end.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        self.lock().remarks.clone()
+        let mut remarks = self.lock().remarks.clone();
+        let skipped = self.skipped_rows.load(Ordering::Relaxed);
+        if skipped > 0 {
+            remarks.push(format!("{skipped} rows without a label were left out"));
+        }
+        remarks
     }
 
     fn lock(&self) -> MutexGuard<'_, Decided> {
@@ -163,7 +174,7 @@ impl Tables {
         let options = &self.options;
         let label = match &options.label {
             Some(reference) => Some(find(reference)?),
-            None => usual_label(file, names, options.unlabelled)?,
+            None => usual_label(file, names, options.unlabelled == Unlabelled::Keep)?,
         };
         let parts = Names {
             first_file: file.to_string(),
@@ -268,11 +279,11 @@ fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<String>, Vec<
     Ok((names, kinds))
 }
 
-fn usual_label(file: &str, names: &[String], unlabelled: bool) -> Result<Option<String>, InputError> {
+fn usual_label(file: &str, names: &[String], optional: bool) -> Result<Option<String>, InputError> {
     let usual: Vec<&String> = names.iter().filter(|name| is_usual_label(name)).collect();
     match usual[..] {
         [one] => Ok(Some(one.clone())),
-        [] if unlabelled => Ok(None),
+        [] if optional => Ok(None),
         [] => Err(InputError::file(
             file,
             "no column is named label, target, y or class",
@@ -292,7 +303,7 @@ fn is_usual_label(name: &str) -> bool {
 
 fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, InputError> {
     match (role, kind) {
-        (Role::Feature | Role::Ignored, _) => Ok(kind),
+        (Role::Feature | Role::Ignored, _) | (_, Kind::Other) => Ok(kind),
         (_, Kind::Either) => Ok(Kind::Number),
         (Role::Weight, Kind::Text) => Err(InputError::file(
             file,

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::TableOptions;
+use super::{TableOptions, Unlabelled};
 use crate::budget::Budget;
 use crate::input::csv::Csv;
 use crate::input::text::{TextLimits, TextSource};
@@ -108,7 +108,7 @@ pub(crate) fn options(words: &str) -> TableOptions {
             "header" => options.header = Some(value == "true"),
             "delimiter" => options.delimiter = Some(value.as_bytes()[0]),
             "precision" => options.precision = crate::input::libsvm::Precision::F64,
-            "unlabelled" => options.unlabelled = value == "true",
+            "unlabelled" => options.unlabelled = if value == "keep" { Unlabelled::Keep } else { Unlabelled::Skip },
             _ => unreachable!("{key}"),
         }
     }
