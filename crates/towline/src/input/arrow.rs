@@ -21,6 +21,8 @@ mod columns;
 mod guard;
 mod ipc;
 mod lists;
+#[cfg(test)]
+mod malformed;
 mod parquet;
 mod rows;
 #[cfg(test)]

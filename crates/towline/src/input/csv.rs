@@ -2,6 +2,8 @@
 //!
 //! Delimiter, header and what columns hold are taken from the first megabyte of each file ([`sniff`]), whatever the size of
 //! the pieces in which it is read, so that the memory budget never changes the features.
+#[cfg(test)]
+mod malformed;
 mod parse;
 mod sniff;
 mod split;

@@ -16,6 +16,7 @@
 #[cfg(test)]
 mod agreement;
 pub(crate) mod cells;
+mod parts;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod testing;

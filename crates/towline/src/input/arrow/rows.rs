@@ -73,7 +73,7 @@ enum Values {
     },
     Groups(Vec<Option<Option<u64>>>),
     Dense(Dense),
-    Sparse(Sparse),
+    Sparse(Box<Sparse>),
 }
 
 impl Values {
@@ -83,7 +83,7 @@ impl Values {
             (Shape::Nothing, _) => Ok(Values::Nothing),
             (Shape::Dense, _) if cells.values_at.is_none() => Ok(Values::Dense(Dense::new(array)?)),
             (Shape::Dense | Shape::Sparse, _) => {
-                Ok(Values::Sparse(Sparse::new(array, cells.values_at.map(|at| batch.column(at)))?))
+                Ok(Values::Sparse(Box::new(Sparse::new(array, cells.values_at.map(|at| batch.column(at)))?)))
             }
             (_, Kind::Text) => match array.as_any_dictionary_opt() {
                 Some(coded) if coded.values().is_empty() => Ok(Values::Nothing),

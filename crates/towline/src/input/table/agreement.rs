@@ -14,8 +14,11 @@ use crate::input::text::TextLimits;
 #[derive(Clone, Debug)]
 struct Table {
     text_label: bool,
-    rows: Vec<(Result<f64, String>, Option<f64>, Option<String>, Option<f64>)>,
+    rows: Vec<Cells>,
 }
+
+/// The cells of a row: the label, then a number, a text and a number.
+type Cells = (Result<f64, String>, Option<f64>, Option<String>, Option<f64>);
 
 const NAMES: [&str; 4] = ["y", "size, in \"cm\"", "te\nxt", " blank "];
 

@@ -214,7 +214,7 @@ impl<'a> RowWriter<'a> {
 pub(crate) fn whole(value: f64) -> Option<u64> {
     // Above this, neighbouring whole numbers are the same f64, and so would be their groups.
     const LARGEST: f64 = (1u64 << 53) as f64;
-    (value >= 0.0 && value <= LARGEST && value.fract() == 0.0).then_some(value as u64)
+    ((0.0..=LARGEST).contains(&value) && value.fract() == 0.0).then_some(value as u64)
 }
 
 /// The beginning of a cell, for a message.

@@ -1,11 +1,12 @@
 //! Which column has which part, decided by the first file and kept for all others, so that a feature never changes its
 //! meaning between files.
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cells::word;
-use super::{ColumnRef, Missing, TableOptions, Unlabelled};
+use super::parts::{self, Parts};
+use super::{Missing, TableOptions};
 use crate::input::InputError;
 
 /// What the cells of a column are.
@@ -77,25 +78,10 @@ pub(crate) struct Tables {
 
 #[derive(Default)]
 struct Decided {
-    names: Option<Names>,
+    parts: Option<Parts>,
     kinds: HashMap<String, (Kind, String)>,
     remarks: Vec<String>,
 }
-
-/// The parts by name, found in the first file.
-#[derive(Clone, Default)]
-struct Names {
-    first_file: String,
-    columns: Vec<String>,
-    label: Option<String>,
-    weight: Option<String>,
-    group: Option<String>,
-    ignore: HashSet<String>,
-    text: HashSet<String>,
-}
-
-/// Names by which a label is recognised.
-const LABEL_NAMES: [&str; 4] = ["label", "target", "y", "class"];
 
 impl Tables {
     pub(crate) fn new(options: TableOptions) -> Self {
@@ -110,16 +96,16 @@ impl Tables {
         found: Vec<(String, Kind)>,
         evidence: Evidence,
     ) -> Result<Vec<Column>, InputError> {
-        let (names, kinds) = name_all(file, found)?;
+        let (names, kinds) = parts::name_all(file, found)?;
         let mut decided = self.lock();
-        let parts = match &decided.names {
+        let parts = match &decided.parts {
             Some(parts) => parts.clone(),
             None => {
-                let parts = self.find_parts(file, &names)?;
+                let parts = Parts::find(&self.options, file, &names)?;
                 if let (None, Some(label)) = (&self.options.label, &parts.label) {
                     decided.remarks.push(format!("the label is column '{label}'"));
                 }
-                decided.names.insert(parts).clone()
+                decided.parts.insert(parts).clone()
             }
         };
         parts.must_be_in(file, &names)?;
@@ -139,7 +125,7 @@ impl Tables {
 
     /// Whether all of `cells` are names of columns that earlier files had: a header even if no row follows it.
     pub(crate) fn are_known_names(&self, cells: &[String]) -> bool {
-        self.lock().names.as_ref().is_some_and(|names| cells.iter().all(|cell| names.columns.contains(cell)))
+        self.lock().parts.as_ref().is_some_and(|parts| cells.iter().all(|cell| parts.columns.contains(cell)))
     }
 
     /// Adds something to say at the end.
@@ -164,79 +150,6 @@ impl Tables {
         // Nothing is changed before everything that can fail has succeeded.
         self.decided.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn find_parts(&self, file: &str, names: &[String]) -> Result<Names, InputError> {
-        let find = |reference: &ColumnRef| match reference.find(names) {
-            Some(at) => Ok(names[at].clone()),
-            None => Err(InputError::file(file, format!("there is no column {reference}"), listing(names))),
-        };
-        let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
-        let options = &self.options;
-        let label = match &options.label {
-            Some(reference) => Some(find(reference)?),
-            None => usual_label(file, names, options.unlabelled == Unlabelled::Keep)?,
-        };
-        let parts = Names {
-            first_file: file.to_string(),
-            columns: names.to_vec(),
-            label,
-            weight: options.weight.as_ref().map(find).transpose()?,
-            group: options.group.as_ref().map(find).transpose()?,
-            ignore: all(&options.ignore)?,
-            text: all(&options.text)?,
-        };
-        parts.must_differ(file)?;
-        Ok(parts)
-    }
-}
-
-impl Names {
-    fn singles(&self) -> [(&'static str, Option<&String>); 3] {
-        [("label", self.label.as_ref()), ("weight", self.weight.as_ref()), ("group", self.group.as_ref())]
-    }
-
-    fn role(&self, name: &str) -> Role {
-        let is = |part: &Option<String>| part.as_deref() == Some(name);
-        match name {
-            _ if is(&self.label) => Role::Label,
-            _ if is(&self.weight) => Role::Weight,
-            _ if is(&self.group) => Role::Group,
-            _ if self.ignore.contains(name) => Role::Ignored,
-            _ => Role::Feature,
-        }
-    }
-
-    fn must_differ(&self, file: &str) -> Result<(), InputError> {
-        let singles = self.singles();
-        for (at, (part, name)) in singles.iter().enumerate() {
-            let Some(name) = name else { continue };
-            let other =
-                singles[..at].iter().find(|(_, other)| *other == Some(name)).map(|(other, _)| format!("the {other}"));
-            let other = other.or_else(|| self.ignore.contains(*name).then(|| "ignored".to_string()));
-            if let Some(other) = other {
-                return Err(InputError::file(
-                    file,
-                    format!("column '{name}' cannot be both {other} and the {part}"),
-                    format!("choose another column with --{part}"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Label, weight and group must be in every file.
-    fn must_be_in(&self, file: &str, names: &[String]) -> Result<(), InputError> {
-        for (part, name) in self.singles() {
-            if let Some(name) = name.filter(|name| !names.contains(name)) {
-                return Err(InputError::file(
-                    file,
-                    format!("there is no column '{name}', which is the {part} in {}", self.first_file),
-                    listing(names),
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Decided {
@@ -258,47 +171,6 @@ impl Decided {
             Some((earlier, _)) => Ok(*earlier),
         }
     }
-}
-
-/// Gives unnamed columns a name, and refuses names that appear twice.
-fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<String>, Vec<Kind>), InputError> {
-    let mut seen = HashMap::new();
-    let (mut names, mut kinds) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
-    for (at, (name, kind)) in found.into_iter().enumerate() {
-        let name = if name.is_empty() { format!("c{}", at + 1) } else { name };
-        if let Some(first) = seen.insert(name.clone(), at) {
-            return Err(InputError::file(
-                file,
-                format!("columns {} and {} are both named '{name}'", first + 1, at + 1),
-                "rename one of them",
-            ));
-        }
-        names.push(name);
-        kinds.push(kind);
-    }
-    Ok((names, kinds))
-}
-
-fn usual_label(file: &str, names: &[String], optional: bool) -> Result<Option<String>, InputError> {
-    let usual: Vec<&String> = names.iter().filter(|name| is_usual_label(name)).collect();
-    match usual[..] {
-        [one] => Ok(Some(one.clone())),
-        [] if optional => Ok(None),
-        [] => Err(InputError::file(
-            file,
-            "no column is named label, target, y or class",
-            format!("choose the label with --label NAME or --label N; {}", listing(names)),
-        )),
-        [first, second, ..] => Err(InputError::file(
-            file,
-            format!("columns '{first}' and '{second}' could both be the label"),
-            "choose one with --label NAME",
-        )),
-    }
-}
-
-fn is_usual_label(name: &str) -> bool {
-    LABEL_NAMES.iter().any(|usual| name.trim().eq_ignore_ascii_case(usual))
 }
 
 fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, InputError> {
@@ -338,12 +210,4 @@ pub(crate) fn check_clashes(file: &str, columns: &[Column]) -> Result<(), InputE
         }
     }
     Ok(())
-}
-
-/// The columns there are, for a remedy.
-fn listing(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
-    let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };
-    format!("the columns are {}{more}", shown.join(", "))
 }
