@@ -97,6 +97,43 @@ impl Targets {
     }
 }
 
+impl Targets {
+    /// Sets the weights of the classes from words like `1=2.5`, `spam=10` or `balanced`.
+    pub fn weigh(&mut self, labels: &LabelSummary, words: &[String]) -> Result<(), TargetError> {
+        let Targets::Binary { positive, names, weights } = self else { return Ok(()) };
+        let fail = |problem: String, remedy: String| Err(TargetError { problem, remedy });
+        for word in words {
+            if word == "balanced" {
+                let rows: f64 = labels.histogram.iter().flatten().map(|&(_, n)| n as f64).sum();
+                let count = labels
+                    .histogram
+                    .iter()
+                    .flatten()
+                    .find(|(label, _)| label == positive)
+                    .map_or(0.0, |&(_, n)| n as f64);
+                *weights = [rows / (2.0 * (rows - count)), rows / (2.0 * count)];
+                continue;
+            }
+            let remedy =
+                format!("write {}=W or {}=W with a number W that is 0 or more, or balanced", names[0], names[1]);
+            let Some((name, weight)) = word.rsplit_once('=') else {
+                return fail(format!("'{word}' is not a class weight"), remedy);
+            };
+            let same = |known: &String| {
+                known == name || matches!((known.parse::<f64>(), name.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+            };
+            let (Some(side), Ok(weight)) = (names.iter().position(same), weight.parse::<f64>()) else {
+                return fail(format!("'{word}' names no class of this run or no number"), remedy);
+            };
+            if !weight.is_finite() || weight < 0.0 {
+                return fail(format!("the class weight {weight} is not a number that is 0 or more"), remedy);
+            }
+            weights[side] = weight;
+        }
+        Ok(())
+    }
+}
+
 impl Objective {
     /// Target and weight of a row.
     #[inline]
