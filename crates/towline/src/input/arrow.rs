@@ -15,16 +15,18 @@
 //! Nulls are absent cells. An ignored column may have any type; with [`TableOptions::text`] dates and numbers become text
 //! as Arrow writes them.
 //!
-//! Files are decoded a few rows at a time ([`parquet`]), streams a message at a time ([`ipc`]); what is held is taken from
-//! the budget. An IPC file holds a stream between its magic numbers and is read as such, so it may come through a pipe.
+//! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken from
+//! the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
 mod columns;
 mod guard;
 mod ipc;
 mod lists;
 #[cfg(test)]
 mod malformed;
+mod messages;
 mod parquet;
 mod rows;
+mod spool;
 #[cfg(test)]
 mod tests;
 

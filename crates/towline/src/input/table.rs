@@ -12,7 +12,7 @@
 //! are described in [`super::arrow`].
 //!
 //! The first file decides which column has which part and whether it holds numbers or text; columns of further files are
-//! matched by name ([`plan`]). The numbers and names themselves go into a batch through [`cells`], whatever the format.
+//! matched by name (`plan.rs`). The numbers and names themselves go into a batch through `cells.rs`, whatever the format.
 #[cfg(test)]
 mod agreement;
 pub(crate) mod cells;

@@ -1,7 +1,7 @@
 //! Text, read by one thread and parsed by several, in order.
 //!
 //! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces travel in
-//! a fixed number of [`Job`]s that are paid for once and go round, so memory does not depend on the size of the file; only
+//! a fixed number of jobs that are paid for once and go round, so memory does not depend on the size of the file; only
 //! a record longer than a piece makes its job grow, and it asks the budget first.
 use std::collections::BTreeMap;
 use std::io::Read;

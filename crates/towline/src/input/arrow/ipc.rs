@@ -1,221 +1,136 @@
-//! Arrow IPC messages, one at a time.
+//! Arrow IPC files and streams, a message at a time.
 //!
-//! ```text
-//! stream:  message message … end      message:  0xFFFFFFFF  length  metadata (a flatbuffer)  body
-//! file:    "ARROW1" padding  stream  footer  "ARROW1"
-//! ```
 //! The sizes in a message are checked and taken from the budget before anything is allocated for it.
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::{self, Message, MessageHeader, convert, reader, root_as_message};
 
+use super::messages::{FILE_MAGIC, FORMAT, Messages, Payment, RawMessage};
+use super::spool::{self, Counter};
 use super::{Batches, guard};
-use crate::budget::{Budget, Reservation};
-use crate::input::bytes::{Stream, read_fully};
+use crate::budget::Budget;
+use crate::input::bytes::Stream;
 use crate::input::{InputError, Progress};
 
-const FORMAT: &str = "Arrow IPC";
-const CONTINUATION: [u8; 4] = [0xff; 4];
-/// Metadata describes columns, not rows: more than this is not believed.
-const LARGEST_METADATA_BYTES: usize = 256 << 20;
-
-/// A stream of messages being read.
+/// A file or stream being read.
 struct IpcBatches {
-    name: String,
-    input: Box<dyn Read + Send>,
+    messages: Messages,
     schema: SchemaRef,
     columns: Vec<usize>,
     dictionaries: HashMap<i64, ArrayRef>,
     dictionary_bytes: HashMap<i64, u64>,
-    /// A file says where it ends; a stream may simply stop.
-    must_end: bool,
-    finished: bool,
-    paid: Reservation,
+    payment: Payment,
 }
 
-/// Opens an IPC file or stream and reads its schema.
+/// Opens an IPC file or stream and reads its schema. A file that is not plain is copied to a temporary one first.
 pub(super) fn open(stream: Stream, budget: &Budget, progress: &Progress) -> Result<Box<dyn Batches>, InputError> {
-    let name = stream.name();
-    let opened = stream.open(progress)?;
+    let file = stream.name();
+    let io = |source| InputError::Io { file: stream.name(), action: "read it", source };
     let paid =
-        budget.reserve("Arrow messages", 0).map_err(|source| InputError::Budget { file: name.clone(), source })?;
-    let mut batches = IpcBatches {
-        name,
-        input: opened.reader,
-        schema: Arc::new(arrow::datatypes::Schema::empty()),
-        columns: Vec::new(),
-        dictionaries: HashMap::new(),
-        dictionary_bytes: HashMap::new(),
-        must_end: false,
-        finished: false,
-        paid,
-    };
-    batches.read_schema()?;
-    Ok(Box::new(batches))
+        budget.reserve("Arrow messages", 0).map_err(|source| InputError::Budget { file: file.clone(), source })?;
+    let mut payment = Payment { file, paid, dictionary_bytes: 0 };
+    let magic_bytes = FILE_MAGIC.len() as u64;
+    if let Some(mut file) = spool::plain_file(&stream)?
+        && spool::first_bytes(&mut file, magic_bytes).map_err(io)? == FILE_MAGIC
+    {
+        let counter = Counter::new(progress, file.metadata().map_err(io)?.len());
+        let (messages, schema) = Messages::of_file(file, counter, &mut payment)?;
+        return Ok(IpcBatches::boxed(messages, Arc::new(schema), payment));
+    }
+    let mut opened = stream.open(progress)?;
+    let mut head = Vec::new();
+    let read = (&mut opened.reader).take(magic_bytes).read_to_end(&mut head);
+    read.map_err(|source| InputError::Io { file: payment.file.clone(), action: "read it", source })?;
+    let is_file = head == FILE_MAGIC;
+    let begins_well = is_file || head.starts_with(&[0xff; 4]);
+    let whole = Cursor::new(head).chain(opened.reader);
+    if is_file {
+        let copy = spool::copy(&payment.file, whole)?;
+        let (messages, schema) = Messages::of_file(copy, Counter::new(progress, 0), &mut payment)?;
+        return Ok(IpcBatches::boxed(messages, Arc::new(schema), payment));
+    }
+    if !begins_well {
+        return Err(payment.damaged("it does not begin like it"));
+    }
+    let mut messages = Messages::Stream(Box::new(whole));
+    let Some(first) = messages.next(&mut payment)? else { return Err(payment.damaged("it has no schema")) };
+    let schema = guard::decode(&payment.file, FORMAT, || {
+        let message = root_as_message(&first.metadata).map_err(|error| error.to_string())?;
+        message.header_as_schema().map(convert::fb_to_schema).ok_or("it has no schema".to_string())
+    })?;
+    Ok(IpcBatches::boxed(messages, Arc::new(schema), payment))
 }
 
 impl IpcBatches {
-    fn damaged(&self, reason: &str) -> InputError {
-        guard::damaged(&self.name, FORMAT, reason)
-    }
-
-    /// Reads exactly `bytes`, or nothing if the input ends here and that is allowed.
-    fn read(&mut self, bytes: usize, may_end: bool) -> Result<Option<Vec<u8>>, InputError> {
-        let mut buffer = Vec::new();
-        // The budget may be unlimited, and the length in a damaged file is any number.
-        if buffer.try_reserve_exact(bytes).is_err() {
-            return Err(self.damaged("a message is longer than memory"));
-        }
-        let read = (&mut self.input).take(bytes as u64).read_to_end(&mut buffer);
-        match read.map_err(|source| InputError::Io { file: self.name.clone(), action: "read it", source })? {
-            n if n == bytes => Ok(Some(buffer)),
-            0 if may_end => Ok(None),
-            _ => Err(self.damaged("it ends within a message")),
-        }
-    }
-
-    fn read_schema(&mut self) -> Result<(), InputError> {
-        let mut start = [0; 6];
-        let seen = read_fully(&mut self.input, &mut start[..4]).map_err(|source| InputError::Io {
-            file: self.name.clone(),
-            action: "read it",
-            source,
-        })?;
-        let metadata = match &start[..seen] {
-            b"ARRO" => {
-                self.must_end = true;
-                self.skip_magic()?;
-                self.metadata_after_continuation()?
-            }
-            mark if mark == CONTINUATION => self.metadata_after_continuation()?,
-            _ => return Err(self.damaged("it does not begin like one")),
-        };
-        let Some(metadata) = metadata else { return Err(self.damaged("it has no schema")) };
-        let message = self.message(&metadata)?;
-        self.body(&message, 0)?;
-        let name = &self.name;
-        self.schema = guard::decode(name, FORMAT, || match message.header_as_schema() {
-            Some(schema) => Ok(Arc::new(convert::fb_to_schema(schema))),
-            None => Err("it does not begin with a schema"),
-        })?;
-        Ok(())
-    }
-
-    /// Skips the rest of the magic number and the zeros after it, up to and with the first continuation mark.
-    fn skip_magic(&mut self) -> Result<(), InputError> {
-        let rest = self.read(4, false)?.unwrap_or_default();
-        if &rest[..2] != b"W1" {
-            return Err(self.damaged("it does not begin like one"));
-        }
-        // Writers align the first message to 8 or 64 bytes.
-        for _ in 0..16 {
-            match self.read(4, false)?.unwrap_or_default()[..] {
-                [0, 0, 0, 0] => {}
-                [0xff, 0xff, 0xff, 0xff] => return Ok(()),
-                _ => break,
-            }
-        }
-        Err(self.damaged("its first message is missing"))
-    }
-
-    /// The metadata of the next message, if there is one.
-    fn next_metadata(&mut self) -> Result<Option<Vec<u8>>, InputError> {
-        match self.read(4, !self.must_end)? {
-            None => Ok(None),
-            Some(mark) if mark == CONTINUATION => self.metadata_after_continuation(),
-            Some(_) => Err(self.damaged("a message does not begin like one")),
-        }
-    }
-
-    fn metadata_after_continuation(&mut self) -> Result<Option<Vec<u8>>, InputError> {
-        let length = self.read(4, false)?.unwrap_or_default();
-        let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
-        if length > LARGEST_METADATA_BYTES {
-            return Err(self.damaged("the description of a message is too long"));
-        }
-        if length == 0 {
-            return Ok(None);
-        }
-        self.pay(length as u64)?;
-        self.read(length, false)
-    }
-
-    fn message<'a>(&self, metadata: &'a [u8]) -> Result<Message<'a>, InputError> {
-        guard::decode(&self.name, FORMAT, || root_as_message(metadata))
-    }
-
-    /// Pays for one message beside the dictionaries.
-    fn pay(&mut self, bytes: u64) -> Result<(), InputError> {
-        let dictionaries: u64 = self.dictionary_bytes.values().sum();
-        self.paid
-            .resize(dictionaries.saturating_add(bytes))
-            .map_err(|source| InputError::Budget { file: self.name.clone(), source })
-    }
-
-    /// The body of a message; `more_bytes` are paid for beside it.
-    fn body(&mut self, message: &Message<'_>, more_bytes: u64) -> Result<Buffer, InputError> {
-        let Ok(length) = usize::try_from(message.bodyLength()) else {
-            return Err(self.damaged("a message has a negative length"));
-        };
-        self.pay((length as u64).saturating_add(more_bytes))?;
-        Ok(Buffer::from_vec(self.read(length, false)?.unwrap_or_default()))
+    fn boxed(messages: Messages, schema: SchemaRef, payment: Payment) -> Box<dyn Batches> {
+        Box::new(IpcBatches {
+            messages,
+            schema,
+            columns: Vec::new(),
+            dictionaries: HashMap::new(),
+            dictionary_bytes: HashMap::new(),
+            payment,
+        })
     }
 
     /// Checks that all buffers of a batch lie within its body, and pays for what they unpack to. Returns what is held.
-    fn check_buffers(&mut self, batch: ipc::RecordBatch<'_>, body: &Buffer) -> Result<u64, InputError> {
+    fn check_buffers(&mut self, batch: ipc::RecordBatch<'_>, raw: &RawMessage) -> Result<u64, InputError> {
+        let damaged = |reason| Err(self.payment.damaged(reason));
         let mut unpacked = 0u64;
-        for buffer in batch.buffers().iter().flatten() {
+        for buffer in batch.buffers().into_iter().flatten() {
             let (offset, length) = (usize::try_from(buffer.offset()), usize::try_from(buffer.length()));
             let bytes = match (offset, length) {
-                (Ok(offset), Ok(length)) => offset.checked_add(length).and_then(|end| body.get(offset..end)),
+                (Ok(offset), Ok(length)) => offset.checked_add(length).and_then(|end| raw.body.get(offset..end)),
                 _ => None,
             };
-            let Some(bytes) = bytes else { return Err(self.damaged("a buffer lies outside its message")) };
+            let Some(bytes) = bytes else { return damaged("a buffer lies outside its message") };
             if batch.compression().is_none() || bytes.is_empty() {
                 continue;
             }
-            let Some(size) = bytes.first_chunk::<8>() else { return Err(self.damaged("a packed buffer is too short")) };
+            let Some(size) = bytes.first_chunk::<8>() else { return damaged("a packed buffer is too short") };
             match i64::from_le_bytes(*size) {
                 // not packed after all
                 -1 => {}
-                size if size < 0 => return Err(self.damaged("a packed buffer has a negative length")),
+                size if size < 0 => return damaged("a packed buffer has a negative length"),
                 size => unpacked = unpacked.saturating_add(size as u64),
             }
         }
         // Unpacking allocates what the file says, and ends the program if that fails.
         if Vec::<u8>::new().try_reserve_exact(usize::try_from(unpacked).unwrap_or(usize::MAX)).is_err() {
-            return Err(self.damaged("a message is longer than memory"));
+            return damaged("a message is longer than memory");
         }
-        let held = (body.len() as u64).saturating_add(unpacked);
-        self.pay(held)?;
+        let held = raw.bytes().saturating_add(unpacked);
+        self.payment.message(held)?;
         Ok(held)
     }
 
-    fn read_dictionary(&mut self, message: &Message<'_>, body: &Buffer) -> Result<(), InputError> {
+    fn read_dictionary(&mut self, message: &Message<'_>, raw: &RawMessage) -> Result<(), InputError> {
         let parts = message.header_as_dictionary_batch().and_then(|batch| Some((batch, batch.data()?)));
-        let Some((batch, data)) = parts else { return Err(self.damaged("a dictionary has no contents")) };
-        let held = self.check_buffers(data, body)?;
-        let IpcBatches { name, schema, dictionaries, .. } = self;
-        guard::decode(name, FORMAT, || reader::read_dictionary(body, batch, schema, dictionaries, &message.version()))?;
+        let Some((batch, data)) = parts else { return Err(self.payment.damaged("a dictionary has no contents")) };
+        let held = self.check_buffers(data, raw)?;
+        let IpcBatches { payment, schema, dictionaries, .. } = self;
+        guard::decode(&payment.file, FORMAT, || {
+            reader::read_dictionary(&raw.body, batch, schema, dictionaries, &message.version())
+        })?;
         let bytes = self.dictionary_bytes.entry(batch.id()).or_default();
         // A delta is joined with what there was; anything else takes its place.
         *bytes = if batch.isDelta() { bytes.saturating_add(held) } else { held };
-        self.pay(0)
+        self.payment.dictionary_bytes = self.dictionary_bytes.values().sum();
+        self.payment.message(0)
     }
 
-    fn read_batch(&mut self, message: &Message<'_>, body: &Buffer) -> Result<RecordBatch, InputError> {
+    fn read_batch(&mut self, message: &Message<'_>, raw: &RawMessage) -> Result<RecordBatch, InputError> {
         let Some(batch) = message.header_as_record_batch() else {
-            return Err(self.damaged("a batch has no contents"));
+            return Err(self.payment.damaged("a batch has no contents"));
         };
-        self.check_buffers(batch, body)?;
+        self.check_buffers(batch, raw)?;
         let (schema, columns) = (self.schema.clone(), Some(&self.columns[..]));
-        guard::decode(&self.name, FORMAT, || {
-            reader::read_record_batch(body, batch, schema, &self.dictionaries, columns, &message.version())
+        guard::decode(&self.payment.file, FORMAT, || {
+            reader::read_record_batch(&raw.body, batch, schema, &self.dictionaries, columns, &message.version())
         })
     }
 }
@@ -230,17 +145,12 @@ impl Batches for IpcBatches {
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, InputError> {
-        while !self.finished {
-            let Some(metadata) = self.next_metadata()? else {
-                self.finished = true;
-                break;
-            };
-            let message = self.message(&metadata)?;
-            let body = self.body(&message, metadata.len() as u64)?;
+        while let Some(raw) = self.messages.next(&mut self.payment)? {
+            let message = guard::decode(&self.payment.file, FORMAT, || root_as_message(&raw.metadata))?;
             match message.header_type() {
-                MessageHeader::DictionaryBatch => self.read_dictionary(&message, &body)?,
-                MessageHeader::RecordBatch => return self.read_batch(&message, &body).map(Some),
-                _ => return Err(self.damaged("it holds messages other than batches and dictionaries")),
+                MessageHeader::DictionaryBatch => self.read_dictionary(&message, &raw)?,
+                MessageHeader::RecordBatch => return self.read_batch(&message, &raw).map(Some),
+                _ => return Err(self.payment.damaged("it holds messages other than batches and dictionaries")),
             }
         }
         Ok(None)

@@ -134,11 +134,12 @@ fn what_is_no_file_of_the_format() {
     let pq = |reason| damaged("parquet: this cannot be read as Parquet (REASON)", reason);
     let endless = [&[0xff; 4][..], &[0xff, 0xff, 0xff, 0x7f], &stream[8..]].concat();
     let cases: Vec<(&str, Vec<u8>, String)> = vec![
-        ("t.arrow", b"".to_vec(), ipc("it does not begin like one")),
-        ("t.arrow", b"hello, world".to_vec(), ipc("it does not begin like one")),
-        ("t.arrow", b"ARROW2\0\0".to_vec(), ipc("it does not begin like one")),
-        ("t.arrow", b"ARROW1\0\0hello, world".to_vec(), ipc("its first message is missing")),
-        ("t.arrow", file[..100].to_vec(), ipc("it ends within a message")),
+        ("t.arrow", b"".to_vec(), ipc("it does not begin like it")),
+        ("t.arrow", b"hello, world".to_vec(), ipc("it does not begin like it")),
+        ("t.arrow", b"ARROW2\0\0".to_vec(), ipc("it does not begin like it")),
+        ("t.arrow", b"ARROW1\0\0hello, world".to_vec(), ipc("its end is missing")),
+        ("t.arrow", file[..100].to_vec(), ipc("its end is missing")),
+        ("t.arrow", b"ARROW1".to_vec(), ipc("it is too short")),
         ("t.arrow", cut(&stream, 1), ipc("it ends within a message")),
         ("t.arrow", endless, ipc("the description of a message is too long")),
         ("t.arrow", [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0].to_vec(), ipc("it has no schema")),

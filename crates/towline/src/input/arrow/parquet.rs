@@ -1,6 +1,5 @@
 //! Parquet files, a row group after the other and a few rows at a time.
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -10,16 +9,18 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
+use super::spool::{self, Counter};
 use super::{Batches, guard};
 use crate::budget::{Budget, Reservation};
-use crate::input::bytes::{Compression, Stream};
+use crate::input::bytes::Stream;
 use crate::input::{InputError, Progress};
 
 const FORMAT: &str = "Parquet";
 
-/// What a column of a row group holds in memory while it is read: a page as it lies on disk, the same page unpacked, and
-/// the dictionary. Writers keep each of them to a megabyte unless they are told otherwise.
-const PAGES_BYTES: u64 = 3 << 20;
+/// What a column of a row group holds in memory while it is read, at the most: a page as it lies on disk, the same page
+/// unpacked, the dictionary, and the dictionary decoded. Writers keep each of them to a megabyte unless they are told
+/// otherwise.
+const PAGES_BYTES: u64 = 4 << 20;
 
 /// A Parquet file being read.
 struct ParquetBatches {
@@ -31,9 +32,7 @@ struct ParquetBatches {
     reader: Option<ParquetRecordBatchReader>,
     next_group: usize,
     paid: Reservation,
-    progress: Progress,
-    /// Bytes on disk that have not been counted as read.
-    uncounted_bytes: u64,
+    counter: Counter,
 }
 
 /// Opens a Parquet file. What is not a plain file is copied to a temporary one first: the format is read from its end.
@@ -44,23 +43,13 @@ pub(super) fn open(
     progress: &Progress,
 ) -> Result<Box<dyn Batches>, InputError> {
     let name = stream.name();
-    let fail = |action| {
-        let file = name.clone();
-        move |source| InputError::Io { file, action, source }
-    };
-    let plain = match stream.path() {
-        Some(path) => {
-            let file = File::open(path).map_err(fail("open it"))?;
-            is_plain(&file).map_err(fail("read it"))?.then_some(file)
-        }
-        None => None,
-    };
-    let (file, uncounted_bytes) = match plain {
+    let (file, counted_bytes) = match spool::plain_file(&stream)? {
         Some(file) => {
-            let bytes = file.metadata().map_err(fail("look at it"))?.len();
-            (file, bytes)
+            let bytes =
+                file.metadata().map_err(|source| InputError::Io { file: name.clone(), action: "read it", source })?;
+            (file, bytes.len())
         }
-        None => (spool(stream, progress)?, 0),
+        None => (spool::copy(&name, stream.open(progress)?.reader)?, 0),
     };
     let metadata = guard::decode(&name, FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
     let paid = budget
@@ -75,27 +64,8 @@ pub(super) fn open(
         reader: None,
         next_group: 0,
         paid,
-        progress: progress.clone(),
-        uncounted_bytes,
+        counter: Counter::new(progress, counted_bytes),
     }))
-}
-
-fn is_plain(mut file: &File) -> io::Result<bool> {
-    let mut magic = Vec::new();
-    file.take(4).read_to_end(&mut magic)?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(Compression::of(&magic) == Compression::None)
-}
-
-/// Copies an input to a file that has no name and goes away by itself.
-fn spool(stream: Stream, progress: &Progress) -> Result<File, InputError> {
-    let name = stream.name();
-    let fail = |source| InputError::Io { file: name.clone(), action: "copy it to a temporary file", source };
-    let mut opened = stream.open(progress)?;
-    let mut file = tempfile::tempfile().map_err(fail)?;
-    io::copy(&mut opened.reader, &mut file).map_err(fail)?;
-    file.seek(SeekFrom::Start(0)).map_err(fail)?;
-    Ok(file)
 }
 
 impl ParquetBatches {
@@ -123,12 +93,6 @@ impl ParquetBatches {
         self.next_group += 1;
         Ok(true)
     }
-
-    fn count(&mut self, bytes: u64) {
-        let bytes = bytes.min(self.uncounted_bytes);
-        self.uncounted_bytes -= bytes;
-        self.progress.add(bytes);
-    }
 }
 
 impl Batches for ParquetBatches {
@@ -148,22 +112,23 @@ impl Batches for ParquetBatches {
                     None => {
                         self.reader = None;
                         let group = self.metadata.metadata().row_group(self.next_group - 1);
-                        self.count(group.compressed_size().max(0) as u64);
+                        self.counter.add(group.compressed_size().max(0) as u64);
                     }
                 }
             }
             if !self.next_group()? {
-                self.count(u64::MAX);
+                self.counter.add(u64::MAX);
                 return Ok(None);
             }
         }
     }
 }
 
-/// Bytes of a column of a row group, packed and unpacked. A damaged file may say anything.
+/// The most that a column of a row group can hold, as a small one does: all of it on disk, unpacked and decoded. A damaged
+/// file may say anything.
 fn chunk_bytes(chunk: &ColumnChunkMetaData) -> u64 {
-    let sizes = [chunk.compressed_size(), chunk.uncompressed_size()];
-    sizes.into_iter().map(|size| size.max(0) as u64).fold(0, u64::saturating_add)
+    let size = |bytes: i64| bytes.max(0) as u64;
+    size(chunk.compressed_size()).saturating_add(size(chunk.uncompressed_size()).saturating_mul(2))
 }
 
 /// About how many bytes a row takes when it is decoded: sixteen for each value, and what text there is.

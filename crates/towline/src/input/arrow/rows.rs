@@ -50,6 +50,19 @@ impl Strings {
         })
     }
 
+    /// Bytes of text, whether or not arrays share a buffer.
+    fn text_bytes(&self) -> u64 {
+        fn between<T: Copy>(offsets: &[T], bytes: impl Fn(T, T) -> i64) -> u64 {
+            offsets.first().zip(offsets.last()).map_or(0, |(&start, &end)| bytes(start, end).max(0) as u64)
+        }
+        match self {
+            Strings::Small(array) => between(array.value_offsets(), |start, end| i64::from(end - start)),
+            Strings::Large(array) => between(array.value_offsets(), |start, end| end - start),
+            // the length is the lower half of a view
+            Strings::View(array) => array.views().iter().map(|&view| u64::from(view as u32)).sum(),
+        }
+    }
+
     pub(super) fn get(&self, at: usize) -> Option<&str> {
         match self {
             Strings::Small(array) => (!array.is_null(at)).then(|| array.value(at)),
@@ -217,7 +230,9 @@ pub(super) fn write(
 pub(super) fn bytes_per_row(batch: &RecordBatch) -> u64 {
     let rows = batch.num_rows().max(1) as u64;
     let column = |array: &ArrayRef| match array.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 24 + array.get_buffer_memory_size() as u64 / rows,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            24 + Strings::new(array).map_or(0, |strings| strings.text_bytes()) / rows
+        }
         list if matches!(Shape::of(list), Shape::Dense | Shape::Sparse) => {
             24 + 24 * lists::take_apart(array).map_or(0, |(_, items)| items.len() as u64) / rows
         }

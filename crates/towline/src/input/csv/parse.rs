@@ -78,7 +78,10 @@ impl CsvParser {
                 if column.kind == Kind::Number
                     && let Some((value, end)) = quick_number(text, at, self.delimiter)
                 {
-                    if let Err(error) = writer.number(position, column, value) {
+                    // A zero is no entry, whether it is a number or stands for an absent one.
+                    if value != 0.0
+                        && let Err(error) = writer.number(position, column, value)
+                    {
                         return Err(self.bad_cell(error, text, start, at));
                     }
                     at = end;

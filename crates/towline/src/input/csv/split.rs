@@ -93,18 +93,21 @@ pub(super) fn cell(text: &[u8], at: usize, delimiter: u8) -> Result<Cell, QuoteE
     Ok(Cell { start, end, escaped: false, next: (stop + 1).min(text.len()), last })
 }
 
-/// The first delimiter or line end from `at` on. Most cells are short, so the first bytes are looked at one by one.
+/// The first delimiter or line end from `at` on.
 #[inline(always)]
 fn cell_end(text: &[u8], at: usize, delimiter: u8) -> usize {
+    let far = |rest: &[u8]| memchr::memchr2(delimiter, b'\n', rest);
+    find_near(&text[at..], |byte| byte == delimiter || byte == b'\n', far).map_or(text.len(), |n| at + n)
+}
+
+/// The first byte that is wanted. Most cells are short, so that calling `memchr` costs more than looking at a few bytes.
+#[inline(always)]
+fn find_near(text: &[u8], wanted: impl Fn(u8) -> bool, far: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
     const NEAR: usize = 16;
-    let rest = &text[at..];
-    for (n, &byte) in rest.iter().take(NEAR).enumerate() {
-        if byte == delimiter || byte == b'\n' {
-            return at + n;
-        }
+    match text.iter().take(NEAR).position(|&byte| wanted(byte)) {
+        Some(at) => Some(at),
+        None => far(text.get(NEAR..)?).map(|at| NEAR + at),
     }
-    let far = rest.get(NEAR..).unwrap_or_default();
-    memchr::memchr2(delimiter, b'\n', far).map_or(text.len(), |n| at + NEAR + n)
 }
 
 fn quoted_cell(text: &[u8], open: usize, delimiter: u8) -> Result<Cell, QuoteError> {
@@ -131,7 +134,7 @@ fn closing_quote(text: &[u8], open: usize) -> Option<(usize, bool)> {
     let mut escaped = false;
     let mut at = open + 1;
     loop {
-        at += memchr::memchr(b'"', text.get(at..)?)?;
+        at += find_near(text.get(at..)?, |byte| byte == b'"', |rest| memchr::memchr(b'"', rest))?;
         if text.get(at + 1) != Some(&b'"') {
             return Some((at, escaped));
         }

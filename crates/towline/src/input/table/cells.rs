@@ -31,6 +31,8 @@ pub(crate) struct RowWriter<'a> {
     /// A feature's name while it is put together.
     name: Vec<u8>,
     label: Option<f64>,
+    has_weight: bool,
+    has_group: bool,
 }
 
 impl<'a> RowWriter<'a> {
@@ -51,6 +53,8 @@ impl<'a> RowWriter<'a> {
             keys,
             name: Vec::new(),
             label: None,
+            has_weight: columns.iter().any(|column| column.role == Role::Weight),
+            has_group: columns.iter().any(|column| column.role == Role::Group),
         }
     }
 
@@ -185,12 +189,14 @@ impl<'a> RowWriter<'a> {
                 return error.map_or(Ok(()), Err);
             }
         };
-        if self.batch.weights.len() < rows
+        if self.has_weight
+            && self.batch.weights.len() < rows
             && let Some(error) = absent(Role::Weight, "weight", "give every row a weight")
         {
             return Err(error);
         }
-        if self.batch.groups.len() < rows
+        if self.has_group
+            && self.batch.groups.len() < rows
             && let Some(error) = absent(Role::Group, "group", "give every row a group")
         {
             return Err(error);
