@@ -189,18 +189,26 @@ impl Parser {
                 Some(_) => {}
             }
             let token = at;
-            let Some((key, end)) = number::unsigned(text, at).filter(|&(_, end)| text.get(end) == Some(&b':')) else {
-                (group, at) = read_group(text, token, group)?;
-                continue;
-            };
-            let Some((value, end)) = number::float(text, end + 1).filter(|&(_, end)| at_token_end(text, end)) else {
-                return Err(bad_value(text, token, end + 1));
+            let (key, value) = match number::plain_entry(text, at) {
+                Some((key, value, end)) => {
+                    at = end;
+                    (key, value)
+                }
+                None => match unusual_entry(text, at)? {
+                    Some((key, value, end)) => {
+                        at = end;
+                        (key, value)
+                    }
+                    None => {
+                        (group, at) = read_group(text, token, group)?;
+                        continue;
+                    }
+                },
             };
             let kept = self.options.precision.round(value);
             if !kept.is_finite() {
                 return Err(not_finite(text, token, value, self.options.precision));
             }
-            at = end;
             sorted &= last.is_none_or(|last| last < key);
             last = Some(key);
             if key == 0 {
@@ -326,6 +334,18 @@ fn bad_label(text: &[u8], at: usize) -> LineError {
         at,
         problem,
         remedy: "a libsvm line is 'label index:value index:value …'; for tables use --format csv".into(),
+    }
+}
+
+/// Reads `index:value` in any form; `None` if this is no index, so perhaps a group.
+#[inline(never)]
+fn unusual_entry(text: &[u8], at: usize) -> Result<Option<(u64, f64, usize)>, LineError> {
+    let Some((key, end)) = number::unsigned(text, at).filter(|&(_, end)| text.get(end) == Some(&b':')) else {
+        return Ok(None);
+    };
+    match number::float(text, end + 1).filter(|&(_, end)| at_token_end(text, end)) {
+        Some((value, end)) => Ok(Some((key, value, end))),
+        None => Err(bad_value(text, at, end + 1)),
     }
 }
 

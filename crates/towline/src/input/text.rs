@@ -131,12 +131,12 @@ pub struct TextLimits {
 }
 
 impl TextLimits {
-    /// Pieces of 1 MiB, less where the budget is small: all pieces together take at most about a quarter of it.
+    /// Pieces of 256 KiB, which stay in the second cache with their rows; less where the budget is small: all pieces together take at most about a quarter of it.
     pub fn for_budget(budget: &Budget, threads: usize) -> Self {
         let threads = threads.max(1);
         let jobs = Self::jobs(threads) as u64;
         let piece = budget.limit_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
-        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 1 << 20) as usize }
+        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 256 << 10) as usize }
     }
 
     fn jobs(threads: usize) -> usize {
