@@ -7,20 +7,25 @@
 //! | 2 | usage (printed by the argument parser) |
 //! | 3 | the memory budget is too small; the message says the least that would do |
 //! | 4 | bad data; the message names file and line |
+//! | 5 | training ended before the tolerance was reached; the model is written, its gap inside |
 //! | 130 | interrupted |
 use std::io;
 use std::process::ExitCode;
 
 use towline::budget::BudgetError;
 use towline::input::InputError;
+use towline::objective::TargetError;
 use towline::pack::PackError;
 use towline::store::StoreError;
+use towline::trainer::TrainError;
 
 use crate::size;
 
 const FAILURE: u8 = 1;
 const BUDGET: u8 = 3;
 const BAD_DATA: u8 = 4;
+/// Training ended before the tolerance was reached.
+pub const NOT_CONVERGED: u8 = 5;
 const INTERRUPTED: u8 = 130;
 
 /// Prints the error, if any, and chooses the exit code.
@@ -45,6 +50,9 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<TargetError>() || matches!(error.downcast_ref(), Some(InputError::Bad { .. })) {
+        return BAD_DATA;
+    }
     match error.downcast_ref::<PackError>() {
         Some(PackError::Interrupted) => INTERRUPTED,
         Some(PackError::Input(InputError::Bad { .. }) | PackError::NoRows { .. } | PackError::Mismatch { .. }) => {
@@ -59,6 +67,13 @@ fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
         Some(PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused))) => return Some(refused),
         Some(PackError::Input(InputError::Budget { source, .. })) => return Some(source),
         _ => {}
+    }
+    match error.downcast_ref::<TrainError>() {
+        Some(TrainError::Budget(refused) | TrainError::Store(StoreError::Budget(refused))) => return Some(refused),
+        _ => {}
+    }
+    if let Some(InputError::Budget { source, .. }) = error.downcast_ref() {
+        return Some(source);
     }
     match error.downcast_ref::<StoreError>() {
         Some(StoreError::Budget(refused)) => Some(refused),

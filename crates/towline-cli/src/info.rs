@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use towline::model::{Model, Weights};
+use towline::objective::Targets;
 use towline::store::manifest::Manifest;
 use towline::store::{BlockStore, DiskStore};
 
@@ -11,8 +13,8 @@ use crate::{show, size};
 /// Arguments of `towline info`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The store to look at
-    store: PathBuf,
+    /// The store or model to look at
+    path: PathBuf,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -20,7 +22,10 @@ pub struct Arguments {
 
 /// Prints what the manifest and the block headers say.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let store = DiskStore::open(&arguments.store)?;
+    if arguments.path.is_file() {
+        return model_info(arguments);
+    }
+    let store = DiskStore::open(&arguments.path)?;
     let encodings = store.encodings()?;
     if arguments.json {
         println!("{}", json(&store, &encodings)?);
@@ -28,6 +33,64 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print!("{}", text(&store, &encodings));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn model_info(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let model = Model::load(&arguments.path)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&model.header)?);
+    } else {
+        print!("{}", model_text(&model));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn model_text(model: &Model) -> String {
+    const SHOWN: usize = 10;
+    let header = &model.header;
+    let certificate = &header.certificate;
+    let mut weights: Vec<(String, f64)> = match &model.weights {
+        Weights::Numbered(weights) => weights.iter().map(|&(number, weight)| (number.to_string(), weight)).collect(),
+        Weights::Named(weights) => weights.clone(),
+    };
+    let nonzero = weights.len() as u64;
+    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    let top: Vec<String> = weights.iter().take(SHOWN).map(|(name, weight)| format!("{name} {weight:.4}")).collect();
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let targets = match &header.objective.targets {
+        Targets::Binary { names, weights, .. } => {
+            format!("{} (score below 0, weight {}) and {} (weight {})", names[0], weights[0], names[1], weights[1])
+        }
+        Targets::Numbers => "numbers".to_string(),
+    };
+    show::table(&[
+        line("model", format!("by {}, trained on {} rows", header.created_by, show::count(header.rows))),
+        line(
+            "objective",
+            format!(
+                "{} loss, C = {}, bias {}",
+                header.objective.loss.name(),
+                header.objective.c,
+                header.objective.bias
+            ),
+        ),
+        line("targets", targets),
+        line(
+            "value",
+            format!("{:.6}, at most {:.2e} of it above the optimum", certificate.objective, certificate.relative_gap()),
+        ),
+        line("status", format!("{:?}", header.status).to_lowercase()),
+        line(
+            "weights",
+            format!(
+                "{} of {} features, intercept {}",
+                show::count(nonzero),
+                show::count(header.features),
+                show::number(header.intercept)
+            ),
+        ),
+        line("largest", top.join(", ")),
+    ])
 }
 
 fn store_bytes(manifest: &Manifest) -> u64 {

@@ -1,12 +1,20 @@
 //! `towline`: exact linear models on data larger than memory.
 mod cat;
+mod eval;
 mod exit;
+mod export;
 mod generate;
 mod info;
+mod input;
 mod pack;
+mod plan;
+mod predict;
 mod progress;
+mod scoring;
 mod show;
 mod size;
+mod trace;
+mod train;
 mod verify;
 
 use std::process::ExitCode;
@@ -25,7 +33,17 @@ struct Arguments {
 enum Verb {
     /// Pack tables into a block store, once, for fast reading ever after
     Pack(pack::Arguments),
-    /// Show what a store holds
+    /// Train a model to a certified distance from the optimum
+    Train(Box<train::Arguments>),
+    /// Write the labels that a model predicts
+    Predict(predict::Arguments),
+    /// Judge a model by labelled rows
+    Eval(eval::Arguments),
+    /// Show where every byte of a training run would go
+    Plan(plan::Arguments),
+    /// Write a model as text, JSON or for LIBLINEAR
+    Export(export::Arguments),
+    /// Show what a store or a model holds
     Info(info::Arguments),
     /// Check every checksum of a store
     Verify(verify::Arguments),
@@ -41,9 +59,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
+        Verb::Predict(arguments) => predict::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Plan(arguments) => plan::run(&arguments),
+        Verb::Export(arguments) => export::run(&arguments),
         Verb::Info(arguments) => info::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Cat(arguments) => cat::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
         Verb::Completions(arguments) => generate::completions(&arguments),
         Verb::Man(arguments) => generate::man(&arguments),
     };

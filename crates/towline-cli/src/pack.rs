@@ -8,12 +8,13 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use towline::budget::Budget;
-use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
-use towline::input::{Input, Progress, ReadOptions};
+use towline::input::libsvm::Precision;
+use towline::input::{Input, Progress};
 use towline::pack::{PackOptions, Packed};
-use towline::store::manifest::Scale;
+use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
 
+use crate::input::{InputArguments, expand};
 use crate::progress::Bar;
 use crate::{show, size};
 
@@ -22,6 +23,7 @@ use crate::{show, size};
 #[command(after_help = "Examples:
   towline pack reviews.svm.gz -o reviews.tow
   towline pack 'logs/*.svm' -o logs.tow --memory 512M
+  towline pack flights.csv.zst -o flights.tow --label ArrDel15 --skip-unlabelled
   zcat huge.gz | towline pack - -o huge.tow")]
 pub struct Arguments {
     /// Files to pack, as one table: paths, globs, or - for standard input
@@ -42,15 +44,6 @@ pub struct Arguments {
     /// Threads that parse and encode [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
-    /// Whether libsvm indices count from 0 or from 1
-    #[arg(long, value_enum, default_value_t = IndexBaseName::Auto)]
-    index_base: IndexBaseName,
-    /// What to do when a row names a feature twice
-    #[arg(long, value_enum, default_value_t = DuplicatesName::Error)]
-    duplicates: DuplicatesName,
-    /// Leave qid: out instead of keeping it as the row's group
-    #[arg(long)]
-    skip_groups: bool,
     /// A file with one sample weight per line, for the rows of all inputs in order
     #[arg(long, value_name = "FILE")]
     weights: Option<String>,
@@ -72,28 +65,14 @@ pub struct Arguments {
     /// Size of a block in memory, such as 4M [default: 4M, less where the budget is small]
     #[arg(long, value_parser = size::parse)]
     block_size: Option<u64>,
+    #[command(flatten)]
+    reading: InputArguments,
     /// Show no progress and no summary
     #[arg(long, short)]
     quiet: bool,
     /// Print the summary as JSON on standard output
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum IndexBaseName {
-    Auto,
-    #[value(name = "0")]
-    Zero,
-    #[value(name = "1")]
-    One,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum DuplicatesName {
-    Error,
-    Sum,
-    Last,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -117,22 +96,8 @@ impl Arguments {
             PrecisionName::F64 => Precision::F64,
         };
         let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
-        let libsvm = LibsvmOptions {
-            index_base: match self.index_base {
-                IndexBaseName::Auto => IndexBase::Auto,
-                IndexBaseName::Zero => IndexBase::Zero,
-                IndexBaseName::One => IndexBase::One,
-            },
-            duplicates: match self.duplicates {
-                DuplicatesName::Error => Duplicates::Error,
-                DuplicatesName::Sum => Duplicates::Sum,
-                DuplicatesName::Last => Duplicates::Last,
-            },
-            precision,
-            skip_groups: self.skip_groups,
-        };
         PackOptions {
-            read: ReadOptions { libsvm, threads, ..ReadOptions::default() },
+            read: self.reading.options(precision, threads, true),
             weights: self.weights.as_deref().map(Input::new),
             existing: match (self.force, self.append) {
                 (true, _) => Existing::Replace,
@@ -181,31 +146,52 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Packs a file beside itself, unless the store is there already and belongs to the file as it is now. Returns the store.
+pub fn pack_beside(
+    file: &Path,
+    reading: &InputArguments,
+    threads: usize,
+    budget: &Budget,
+    quiet: bool,
+) -> anyhow::Result<PathBuf> {
+    let mut name = file.file_name().unwrap_or_default().to_os_string();
+    name.push(".tow");
+    let store = file.with_file_name(name);
+    let input = Input::File(file.to_path_buf());
+    if store.exists() {
+        let manifest = Manifest::read(&store)?;
+        let here = Source::of(&input, 1);
+        if manifest.generation == 1 && manifest.sources == [here] {
+            return Ok(store);
+        }
+        bail!(
+            "{}: was packed from another file, or {} has changed since; pack it again with 'towline pack --force', or remove it",
+            store.display(),
+            file.display()
+        );
+    }
+    let options =
+        PackOptions { read: reading.options(Precision::F32, threads, true), threads, ..PackOptions::default() };
+    let progress = Progress::new(input.size_bytes());
+    let begin = Instant::now();
+    let bar = {
+        let progress = progress.clone();
+        Bar::follow(quiet, progress.total_bytes, move || progress.read_bytes())
+    };
+    let packed = towline::pack::pack(&[input], &store, &options, budget, &progress);
+    drop(bar);
+    let packed = packed?;
+    if !quiet {
+        eprint!("{}", summary(&store, &packed, begin.elapsed().as_secs_f64()));
+    }
+    Ok(store)
+}
+
 /// The first signal asks for an orderly end; a second one does not wait for it.
-fn stop_once(stop: &AtomicBool) {
+pub fn stop_once(stop: &AtomicBool) {
     if stop.swap(true, Ordering::Relaxed) {
         std::process::exit(130);
     }
-}
-
-/// Globs that the shell has not expanded; a name that exists is never taken for a pattern.
-fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
-    let mut inputs = Vec::new();
-    for name in names {
-        if name == "-" || Path::new(name).exists() || !name.contains(['*', '?', '[']) {
-            inputs.push(Input::new(name));
-            continue;
-        }
-        let paths = glob::glob(name).with_context(|| format!("'{name}' is not a pattern"))?;
-        let before = inputs.len();
-        for path in paths {
-            inputs.push(Input::File(path.with_context(|| format!("cannot list '{name}'"))?));
-        }
-        if inputs.len() == before {
-            bail!("no file matches '{name}'");
-        }
-    }
-    Ok(inputs)
 }
 
 fn json(packed: &Packed, seconds: f64) -> serde_json::Value {

@@ -72,6 +72,62 @@ pub struct Opened {
     pub compression: Compression,
 }
 
+/// An input, or one that was opened already because its beginning had to be seen and a pipe cannot be read twice.
+pub struct Stream {
+    input: Input,
+    opened: Option<Opened>,
+}
+
+impl From<Input> for Stream {
+    fn from(input: Input) -> Self {
+        Stream { input, opened: None }
+    }
+}
+
+impl Stream {
+    /// Looks at the first `bytes` plain bytes of an input without losing them: a file is opened anew afterwards, a pipe stays open.
+    pub fn peek(input: &Input, bytes: usize, progress: &Progress) -> Result<(Stream, Vec<u8>), InputError> {
+        // What is read of a file here is read and counted again.
+        let unseen = Progress::default();
+        let opens_anew = input.size_bytes().is_some();
+        let mut opened = open(input, if opens_anew { &unseen } else { progress })?;
+        let mut head = vec![0; bytes];
+        let seen = read_fully(&mut opened.reader, &mut head).map_err(|source| InputError::Io {
+            file: input.name(),
+            action: "read it",
+            source,
+        })?;
+        head.truncate(seen);
+        if opens_anew {
+            return Ok((input.clone().into(), head));
+        }
+        let reader = Box::new(Cursor::new(head.clone()).chain(opened.reader));
+        let opened = Opened { reader, compression: opened.compression };
+        Ok((Stream { input: input.clone(), opened: Some(opened) }, head))
+    }
+
+    /// The name for messages.
+    pub fn name(&self) -> String {
+        self.input.name()
+    }
+
+    /// The file, if it can be read from any place.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        match &self.input {
+            Input::File(path) if self.opened.is_none() && self.input.size_bytes().is_some() => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The plain bytes from the beginning.
+    pub fn open(self, progress: &Progress) -> Result<Opened, InputError> {
+        match self.opened {
+            Some(opened) => Ok(opened),
+            None => open(&self.input, progress),
+        }
+    }
+}
+
 /// Zstandard frames say how large a window they need; a larger one than this (128 MiB) is refused, as by the `zstd` tool.
 const ZSTD_LARGEST_WINDOW_LOG: u32 = 27;
 

@@ -1,8 +1,15 @@
 //! Which format an input has, and the source that reads it.
-use super::bytes::Input;
-use super::libsvm::LibsvmOptions;
-use super::text::{TextLimits, TextSource};
-use super::{InputError, Progress, RowSource, libsvm};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::arrow::ArrowSource;
+use super::bytes::{Input, Stream};
+use super::csv::Csv;
+use super::libsvm::{Libsvm, LibsvmOptions};
+use super::table::TableOptions;
+use super::text::{TextFormat, TextLimits, TextSource};
+use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
 
 /// A format of rows.
@@ -10,6 +17,70 @@ use crate::budget::Budget;
 pub enum Format {
     /// `label index:value …` lines.
     Libsvm,
+    /// Records of cells between commas, tabs, semicolons or bars.
+    Csv,
+    /// Parquet files.
+    Parquet,
+    /// Arrow IPC files (also known as Feather) and streams.
+    Arrow,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Libsvm, Format::Csv, Format::Parquet, Format::Arrow];
+
+    fn name(self) -> &'static str {
+        match self {
+            Format::Libsvm => "libsvm",
+            Format::Csv => "csv",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+        }
+    }
+
+    /// Recognises the first bytes of an input. Tables of text are not recognised: too much looks like one.
+    fn of_content(head: &[u8]) -> Option<Format> {
+        match head {
+            [b'P', b'A', b'R', b'1', ..] => Some(Format::Parquet),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Format::Arrow),
+            // the first message of a stream begins with a continuation mark
+            [0xff, 0xff, 0xff, 0xff, ..] => Some(Format::Arrow),
+            _ => looks_like_libsvm(head).then_some(Format::Libsvm),
+        }
+    }
+
+    /// Recognises the ending of a name.
+    fn of_name(name: &str) -> Option<Format> {
+        match plain_extension(name)?.as_str() {
+            "csv" | "tsv" | "tab" => Some(Format::Csv),
+            "parquet" | "pq" => Some(Format::Parquet),
+            "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
+            "svm" | "libsvm" | "svmlight" | "txt" => Some(Format::Libsvm),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "tsv" => Ok(Format::Csv),
+            "svmlight" => Ok(Format::Libsvm),
+            "feather" | "ipc" => Ok(Format::Arrow),
+            _ => Format::ALL
+                .into_iter()
+                .find(|format| format.name() == text)
+                .ok_or_else(|| format!("'{text}' is not a format; use libsvm, csv, parquet or arrow")),
+        }
+    }
 }
 
 /// How to read.
@@ -19,9 +90,14 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Settings of libsvm text.
     pub libsvm: LibsvmOptions,
+    /// Settings of tables: CSV, Parquet and Arrow.
+    pub table: TableOptions,
     /// Threads that parse.
     pub threads: usize,
 }
+
+/// How much of an input is looked at to recognise it.
+const PEEK_BYTES: usize = 16 << 10;
 
 /// Opens all `inputs` as one source of rows.
 pub fn open(
@@ -30,9 +106,151 @@ pub fn open(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Box<dyn RowSource>, InputError> {
+    if inputs.iter().filter(|input| **input == Input::Stdin).count() > 1 {
+        return Err(InputError::file(&Input::Stdin.name(), "it is named twice", "name '-' once"));
+    }
+    let (format, streams) = match options.format {
+        Some(format) => (format, inputs.iter().cloned().map(Stream::from).collect()),
+        None => recognise(inputs, progress)?,
+    };
+    let file = inputs.first().map_or_else(String::new, Input::name);
+    let refused = |source| InputError::Budget { file: file.clone(), source };
+    let text: Arc<dyn TextFormat> = match format {
+        Format::Libsvm => Arc::new(Libsvm::new(options.libsvm)),
+        Format::Csv => Arc::new(Csv::new(options.table.clone())),
+        Format::Parquet | Format::Arrow => {
+            let source = ArrowSource::new(format, streams, &options.table, budget, progress).map_err(refused)?;
+            return Ok(Box::new(source));
+        }
+    };
     let limits = TextLimits::for_budget(budget, options.threads);
-    let format = std::sync::Arc::new(libsvm::Libsvm::new(options.libsvm));
-    let source = TextSource::new(format, inputs.to_vec(), limits, budget, progress)
-        .map_err(|source| InputError::Budget { file: inputs[0].name(), source })?;
+    let source = TextSource::from_streams(text, streams, limits, budget, progress).map_err(refused)?;
     Ok(Box::new(source))
+}
+
+/// The one format of all inputs.
+fn recognise(inputs: &[Input], progress: &Progress) -> Result<(Format, Vec<Stream>), InputError> {
+    let mut first: Option<(Format, String)> = None;
+    let mut streams = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let (stream, head) = Stream::peek(input, PEEK_BYTES, progress)?;
+        streams.push(stream);
+        let name = input.name();
+        let Some(format) = format_of(&name, &head)? else { continue };
+        match &first {
+            None => first = Some((format, name)),
+            Some((other, _)) if *other == format => {}
+            Some((other, other_name)) => {
+                return Err(InputError::file(
+                    &name,
+                    format!("this looks like {format}, but {other_name} looks like {other}"),
+                    "give files of one format, or say which it is with --format",
+                ));
+            }
+        }
+    }
+    // Files without any row are at home in every format.
+    Ok((first.map_or(Format::Libsvm, |(format, _)| format), streams))
+}
+
+/// The format of an input that begins with `head`; none if it is empty and its name says nothing.
+fn format_of(name: &str, head: &[u8]) -> Result<Option<Format>, InputError> {
+    if head.starts_with(b"FEA1") {
+        return Err(InputError::file(
+            name,
+            "this is a Feather file of version 1",
+            "write it as version 2, or as Parquet",
+        ));
+    }
+    let found = Format::of_content(head).or_else(|| Format::of_name(name));
+    if found.is_none() && first_line(head).is_some() {
+        return Err(InputError::file(
+            name,
+            "neither its contents nor its name say what format it has",
+            "use --format libsvm, csv, parquet or arrow",
+        ));
+    }
+    Ok(found)
+}
+
+/// The ending of a file's name in small letters, without one that stands for compression.
+pub(super) fn plain_extension(name: &str) -> Option<String> {
+    let name = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+    let packed = [".gz", ".bz2", ".zst", ".zstd"];
+    let name = packed.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    name.rsplit_once('.').map(|(_, extension)| extension.to_string())
+}
+
+/// The first line that is neither blank nor a comment.
+fn first_line(head: &[u8]) -> Option<&[u8]> {
+    head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && line[0] != b'#')
+}
+
+/// Whether the first row is a number alone, or a number before `index:value` or `qid:`.
+fn looks_like_libsvm(head: &[u8]) -> bool {
+    let Some(line) = first_line(head) else { return false };
+    let mut tokens = line.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
+    let label = tokens.next().and_then(number::whole_float);
+    let entry = |token: &[u8]| {
+        token.starts_with(b"qid:")
+            || token.starts_with(b"#")
+            || number::unsigned(token, 0).is_some_and(|(_, end)| token.get(end) == Some(&b':'))
+    };
+    label.is_some() && tokens.next().is_none_or(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_go_before_names() {
+        let cases: [(&str, &[u8], Option<Format>); 18] = [
+            ("a.csv", b"PAR1....", Some(Format::Parquet)),
+            ("a", b"ARROW1\0\0", Some(Format::Arrow)),
+            ("standard input", &[0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0], Some(Format::Arrow)),
+            ("a.csv", b"+1 3:1 5:0.5\n", Some(Format::Libsvm)),
+            ("a", b"# made by hand\n\n-1 qid:3 1:1\n", Some(Format::Libsvm)),
+            ("a", b"1\n0\n", Some(Format::Libsvm)),
+            ("a", b"1 # nothing\n", Some(Format::Libsvm)),
+            ("a.csv", b"a,b\n1,2\n", Some(Format::Csv)),
+            ("A.TSV.GZ", b"a\tb\n", Some(Format::Csv)),
+            ("a.csv.zst", b"1,2\n", Some(Format::Csv)),
+            ("dir.csv/a.svm", b"", Some(Format::Libsvm)),
+            ("a.txt", b"one two\n", Some(Format::Libsvm)),
+            ("a.feather", b"", Some(Format::Arrow)),
+            ("a.parquet", b"1,2", Some(Format::Parquet)),
+            ("a.pq", b"", Some(Format::Parquet)),
+            ("a", b"", None),
+            ("a", b"\n# nothing\n", None),
+            ("a.data", b"  ", None),
+        ];
+        for (name, head, format) in cases {
+            assert_eq!(format_of(name, head).unwrap(), format, "{name} {head:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_recognised() {
+        let message = |name, head: &[u8]| format_of(name, head).unwrap_err().to_string();
+        assert_eq!(
+            message("a.data", b"1,2\n"),
+            "a.data: neither its contents nor its name say what format it has; use --format libsvm, csv, parquet or arrow"
+        );
+        assert_eq!(
+            message("a.feather", b"FEA1"),
+            "a.feather: this is a Feather file of version 1; write it as version 2, or as Parquet"
+        );
+    }
+
+    #[test]
+    fn names_of_formats() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        assert_eq!(
+            "xml".parse::<Format>(),
+            Err("'xml' is not a format; use libsvm, csv, parquet or arrow".to_string())
+        );
+    }
 }

@@ -5,11 +5,14 @@
 //! ```
 //! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the order
 //! of the input, whatever the number of threads.
+pub mod arrow;
 pub mod batch;
 pub mod bytes;
+pub mod csv;
 mod detect;
 pub mod libsvm;
 pub mod number;
+pub mod table;
 pub mod text;
 
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, open};
+pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;
 

@@ -1,7 +1,7 @@
 //! Text, read by one thread and parsed by several, in order.
 //!
 //! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces travel in
-//! a fixed number of [`Job`]s that are paid for once and go round, so memory does not depend on the size of the file; only
+//! a fixed number of jobs that are paid for once and go round, so memory does not depend on the size of the file; only
 //! a record longer than a piece makes its job grow, and it asks the budget first.
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,12 +10,18 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use super::bytes::{self, Input};
+use super::bytes::{self, Input, Stream};
 use super::{InputError, Place, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
 
 /// A format made of records in text.
 pub trait TextFormat: Send + Sync {
+    /// How much of the beginning of a file the parser wants to see, given what was `seen` so far: no more than that if it is
+    /// enough. What it sees does not depend on the budget, so neither do the rows.
+    fn head_bytes(&self, seen: &[u8]) -> usize {
+        seen.len()
+    }
+
     /// Makes the parser for a file from its beginning (whole lines, or all of it), and says how many bytes of it are a header.
     fn parser(&self, file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError>;
 
@@ -56,7 +62,7 @@ pub struct LineError {
 }
 
 impl LineError {
-    fn locate(self, file: &str, first_line: u64, text: &[u8]) -> InputError {
+    pub(super) fn locate(self, file: &str, first_line: u64, text: &[u8]) -> InputError {
         let before = &text[..self.at.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
         let line = first_line + memchr::memchr_iter(b'\n', before).count() as u64;
@@ -138,6 +144,26 @@ impl TextLimits {
     }
 }
 
+/// The beginning of a file, read again after the parser has seen it; its memory goes back when it has been read.
+struct Head {
+    bytes: Vec<u8>,
+    at: usize,
+    paid: Reservation,
+}
+
+impl Read for Head {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = (&self.bytes[self.at..]).read(buffer)?;
+        self.at += n;
+        if n == 0 && !buffer.is_empty() {
+            (self.bytes, self.at) = (Vec::new(), 0);
+            // Shrinking is never refused.
+            let _ = self.paid.resize(0);
+        }
+        Ok(n)
+    }
+}
+
 /// Reads text inputs, one after the other.
 pub struct TextSource {
     format: Arc<dyn TextFormat>,
@@ -153,6 +179,18 @@ impl TextSource {
     pub fn new(
         format: Arc<dyn TextFormat>,
         inputs: Vec<Input>,
+        limits: TextLimits,
+        budget: &Budget,
+        progress: &Progress,
+    ) -> Result<Self, BudgetError> {
+        let streams = inputs.into_iter().map(Stream::from).collect();
+        TextSource::from_streams(format, streams, limits, budget, progress)
+    }
+
+    /// Starts reading `inputs` ahead, of which some may be open already.
+    pub fn from_streams(
+        format: Arc<dyn TextFormat>,
+        inputs: Vec<Stream>,
         limits: TextLimits,
         budget: &Budget,
         progress: &Progress,
@@ -179,6 +217,7 @@ impl TextSource {
             free: free_rx,
             work: work_tx,
             piece_bytes: limits.piece_bytes,
+            budget: budget.clone(),
             progress: progress.clone(),
             number: 0,
         };
@@ -249,6 +288,7 @@ struct Reader {
     free: Receiver<Job>,
     work: Sender<Job>,
     piece_bytes: usize,
+    budget: Budget,
     progress: Progress,
     number: u64,
 }
@@ -261,9 +301,9 @@ enum Stop {
 }
 
 impl Reader {
-    fn run(mut self, inputs: Vec<Input>, done: &Sender<(u64, Outcome)>) {
+    fn run(mut self, inputs: Vec<Stream>, done: &Sender<(u64, Outcome)>) {
         for input in inputs {
-            match self.read_input(&input) {
+            match self.read_input(input) {
                 Ok(()) => {}
                 Err(Stop::Closed) => return,
                 Err(Stop::Failed(error)) => {
@@ -275,36 +315,32 @@ impl Reader {
         }
     }
 
-    fn read_input(&mut self, input: &Input) -> Result<(), Stop> {
+    fn read_input(&mut self, input: Stream) -> Result<(), Stop> {
         let name: Arc<str> = input.name().into();
-        let mut opened = bytes::open(input, &self.progress).map_err(Stop::Failed)?;
-        let mut parser: Option<Arc<dyn RecordParser>> = None;
+        let mut opened = input.open(&self.progress).map_err(Stop::Failed)?;
+        let mut head = self.read_head(&name, &mut opened.reader)?;
+        // A head that ends within a line is cut there, unless it is all there is.
+        let whole = match memchr::memrchr(b'\n', &head.bytes) {
+            Some(at) if head.bytes.len() >= self.format.head_bytes(&head.bytes) => at + 1,
+            _ => head.bytes.len(),
+        };
+        let (parser, header) = self.format.parser(&name, &head.bytes[..whole]).map_err(Stop::Failed)?;
+        let mut line = 1 + memchr::memchr_iter(b'\n', &head.bytes[..header]).count() as u64;
+        head.at = header;
+        let mut reader = head.chain(opened.reader);
         // What was read but belongs to the next piece.
         let mut rest: Vec<u8> = Vec::new();
-        let mut line = 1;
         loop {
             let mut job = self.free.recv().map_err(|_| Stop::Closed)?;
             job.text.clear();
             job.text.append(&mut rest);
             job.file = name.clone();
             job.first_line = line;
-            let (mut whole, at_end) = self.fill(&mut job, &mut opened.reader, parser.as_deref())?;
-            if parser.is_none() {
-                let (new, header) = self.format.parser(&name, &job.text[..whole]).map_err(Stop::Failed)?;
-                // The format now says itself where its records end.
-                whole = if at_end { job.text.len() } else { header + new.whole_records(&job.text[header..]) };
-                line += memchr::memchr_iter(b'\n', &job.text[..header]).count() as u64;
-                job.first_line = line;
-                rest.extend_from_slice(&job.text[whole..]);
-                job.text.truncate(whole);
-                job.text.drain(..header);
-                parser = Some(new);
-            } else {
-                rest.extend_from_slice(&job.text[whole..]);
-                job.text.truncate(whole);
-            }
+            let (whole, at_end) = self.fill(&mut job, &mut reader, &*parser)?;
+            rest.extend_from_slice(&job.text[whole..]);
+            job.text.truncate(whole);
             line += memchr::memchr_iter(b'\n', &job.text).count() as u64;
-            job.parser = parser.clone();
+            job.parser = Some(parser.clone());
             job.number = self.number;
             self.number += 1;
             self.work.send(job).map_err(|_| Stop::Closed)?;
@@ -314,13 +350,31 @@ impl Reader {
         }
     }
 
+    /// Reads as much of the beginning as the format wants to see, or all there is.
+    fn read_head(&self, file: &str, reader: &mut dyn Read) -> Result<Head, Stop> {
+        let refused = |source| Stop::Failed(InputError::Budget { file: file.to_string(), source });
+        let paid = self.budget.reserve("text being parsed", 0).map_err(refused)?;
+        let mut head = Head { bytes: Vec::new(), at: 0, paid };
+        loop {
+            let (from, wanted) = (head.bytes.len(), self.format.head_bytes(&head.bytes));
+            if wanted <= from {
+                return Ok(head);
+            }
+            head.paid.grow_to(wanted as u64).map_err(refused)?;
+            head.bytes.reserve_exact(wanted - from);
+            head.bytes.resize(wanted, 0);
+            let got = bytes::read_fully(&mut &mut *reader, &mut head.bytes[from..]).map_err(|source| {
+                Stop::Failed(InputError::Io { file: file.to_string(), action: "read it to its end", source })
+            })?;
+            head.bytes.truncate(from + got);
+            if head.bytes.len() < wanted {
+                return Ok(head);
+            }
+        }
+    }
+
     /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
-    fn fill(
-        &self,
-        job: &mut Job,
-        reader: &mut dyn Read,
-        parser: Option<&dyn RecordParser>,
-    ) -> Result<(usize, bool), Stop> {
+    fn fill(&self, job: &mut Job, reader: &mut dyn Read, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
         let mut wanted = self.piece_bytes;
         loop {
             // A piece grows only for a record longer than it; its rows are paid for when it is parsed.
@@ -338,14 +392,11 @@ impl Reader {
             if job.text.len() < wanted {
                 return Ok((job.text.len(), true));
             }
-            let whole = match parser {
-                Some(parser) => parser.whole_records(&job.text),
-                None => memchr::memrchr(b'\n', &job.text).map_or(0, |at| at + 1),
-            };
+            let whole = parser.whole_records(&job.text);
             if whole > 0 {
                 return Ok((whole, false));
             }
-            wanted += wanted / 2;
+            wanted += wanted / 2 + 1;
         }
     }
 }

@@ -154,6 +154,10 @@ impl Loss for AnyLoss {
         each!(self, loss => loss.gap(y, z, beta, c))
     }
 
+    fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        each!(self, loss => loss.slack(y, z, beta, c))
+    }
+
     fn dual_value(&self, y: f64, beta: f64, c: f64) -> f64 {
         each!(self, loss => loss.dual_value(y, beta, c))
     }

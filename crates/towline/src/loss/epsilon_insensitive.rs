@@ -63,6 +63,19 @@ impl Loss for EpsilonInsensitive {
     }
 
     #[inline]
+    fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        let r = z - y;
+        if beta == 0.0 {
+            (self.epsilon - r.abs()).max(0.0)
+        } else if beta.abs() == c {
+            // A target above the margin pushes β up, so its bound is the upper one.
+            (-r * beta.signum() - self.epsilon).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let size = beta.abs();
         if size > c {

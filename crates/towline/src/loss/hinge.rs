@@ -44,6 +44,18 @@ impl Loss for Hinge {
     }
 
     #[inline]
+    fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        let (alpha, m) = (y * beta, 1.0 - y * z);
+        if alpha == 0.0 {
+            (-m).max(0.0)
+        } else if alpha == c {
+            m.max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let (alpha, m) = (y * beta, 1.0 - y * z);
         if !(0.0..=c).contains(&alpha) {

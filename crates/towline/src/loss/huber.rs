@@ -59,6 +59,11 @@ impl Loss for Huber {
     }
 
     #[inline]
+    fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        if beta.abs() == c * self.delta { ((y - z) * beta.signum() - self.delta).max(0.0) } else { 0.0 }
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let bound = c * self.delta;
         if beta.abs() > bound {

@@ -60,8 +60,8 @@ pub use squared_hinge::SquaredHinge;
 
 /// A convex loss of one margin, with its dual.
 ///
-/// `y` is the target, `z` = w·x the margin, `beta` the row's dual variable, `c` > 0 its weight. Six methods are the
-/// mathematics; the last three follow from them and are methods only because a loss may know a stabler form.
+/// `y` is the target, `z` = w·x the margin, `beta` the row's dual variable, `c` > 0 its weight. Seven methods are the
+/// mathematics; the last four follow from them and are methods only because a loss may know a stabler form.
 pub trait Loss: Copy + Send + Sync + 'static {
     /// L(y, z).
     fn value(&self, y: f64, z: f64) -> f64;
@@ -91,6 +91,13 @@ pub trait Loss: Copy + Send + Sync + 'static {
     /// Never negative, and accurate relative to itself and not to c. Infinite if β is outside its bounds; NaN if the margin
     /// is, so that a broken run cannot certify itself.
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64;
+
+    /// How far the margin may move, either way, before β would want to leave the place where it is: positive only for a row
+    /// that sits at a kink of L* on its right side (LIBLINEAR's shrinking and the reference distance both ask for this).
+    fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        let _ = (y, z, beta, c);
+        0.0
+    }
 
     /// The row's term of the dual objective, -cL*(-β/c).
     fn dual_value(&self, y: f64, beta: f64, c: f64) -> f64 {

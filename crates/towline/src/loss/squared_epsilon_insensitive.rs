@@ -65,6 +65,11 @@ impl Loss for SquaredEpsilonInsensitive {
     }
 
     #[inline]
+    fn slack(&self, y: f64, z: f64, beta: f64, _c: f64) -> f64 {
+        if beta == 0.0 { (self.epsilon - (z - y).abs()).max(0.0) } else { 0.0 }
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         // By symmetry let β ≥ 0; c max(0, |r| - ε)² + εβ + β²/4c + βr is a perfect square below the tube.
         let size = beta.abs();

@@ -274,11 +274,7 @@ impl<'a> Packer<'a> {
         let mut rows = old.map_or_else(RowStatistics::default, |m| RowStatistics::resume(m.row_summary, m.rows));
         rows.join(statistics);
         let mut sources = old.map(|m| m.sources.clone()).unwrap_or_default();
-        sources.extend(self.inputs.iter().map(|input| Source {
-            name: input.name(),
-            bytes: input.size_bytes().unwrap_or(0),
-            generation,
-        }));
+        sources.extend(self.inputs.iter().map(|input| Source::of(input, generation)));
         let layout =
             [layout, old.map(|m| m.layout)].into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
         // New columns make the rows of older blocks sparse.

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::StoreError;
 use crate::block::Layout;
+use crate::input::Input;
 use crate::input::libsvm::Precision;
 
 /// The version of the store format that this program writes and reads.
@@ -94,8 +95,23 @@ pub struct Source {
     pub name: String,
     /// Its size on disk, 0 if unknown.
     pub bytes: u64,
+    /// When it was last changed, in nanoseconds since 1970; 0 if unknown.
+    pub modified: u64,
     /// The generation that it became part of.
     pub generation: u64,
+}
+
+impl Source {
+    /// An input as it is now.
+    pub fn of(input: &Input, generation: u64) -> Source {
+        let modified = match input {
+            Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
+            Input::Stdin => None,
+        };
+        let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = since.map_or(0, |since| since.as_nanos() as u64);
+        Source { name: input.name(), bytes: input.size_bytes().unwrap_or(0), modified, generation }
+    }
 }
 
 /// What the labels look like.

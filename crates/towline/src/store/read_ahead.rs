@@ -15,6 +15,8 @@ use crate::budget::{Budget, Reservation};
 /// Blocks that are read before they are needed.
 pub struct ReadAhead {
     requests: Option<Sender<BlockId>>,
+    /// The reader's end of the requests, to take back what it has not begun.
+    waiting: Receiver<BlockId>,
     results: Option<Receiver<Result<(BlockId, Block), StoreError>>>,
     returns: Option<Sender<Block>>,
     pending: usize,
@@ -69,6 +71,7 @@ impl ReadAhead {
         let depth = depth.max(1);
         let paid = budget.reserve("read-ahead", Self::needed_bytes(&*store, depth))?;
         let (request_tx, request_rx) = unbounded();
+        let waiting = request_rx.clone();
         let (result_tx, result_rx) = bounded(depth);
         let (return_tx, return_rx) = bounded(depth);
         let (alive_tx, alive_rx) = bounded(0);
@@ -80,6 +83,7 @@ impl ReadAhead {
         let thread = std::thread::spawn(move || serve(&*store, &request_rx, &return_rx, &alive_rx, &result_tx));
         Ok(ReadAhead {
             requests: Some(request_tx),
+            waiting,
             results: Some(result_rx),
             returns: Some(return_tx),
             pending: 0,
@@ -105,6 +109,17 @@ impl ReadAhead {
         self.pending -= 1;
         let (id, block) = results.recv().map_err(|_| StoreError::ReaderGone)??;
         Ok(Some(Lent { id, block: Some(block), returns: returns.clone() }))
+    }
+}
+
+impl ReadAhead {
+    /// Drops everything that was asked for and not taken yet; what has not been read by now is not read.
+    pub fn forget(&mut self) -> Result<(), StoreError> {
+        while self.waiting.try_recv().is_ok() {
+            self.pending -= 1;
+        }
+        while self.take()?.is_some() {}
+        Ok(())
     }
 }
 

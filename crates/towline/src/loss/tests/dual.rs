@@ -46,6 +46,16 @@ proptest! {
     }
 
     #[test]
+    fn within_the_slack_beta_stays(row in row(), part in -0.999f64..0.999) {
+        let Row { loss, y, z, beta, q, c } = row;
+        let slack = loss.slack(y, z, beta, c);
+        prop_assert!(slack >= 0.0);
+        if slack > 1e-9 * (1.0 + z.abs()) && q > 0.0 {
+            prop_assert_eq!(loss.dual_step(y, z + part * slack, beta, q, c), beta);
+        }
+    }
+
+    #[test]
     fn gaps_vanish_at_the_slope((loss, y) in loss_and_target(), z in margin(), c in magnitude(-6.0, 6.0)) {
         let (low, high) = loss.dual_bounds(y, c);
         // The clamp is for Huber's cδ, a product that rounds.

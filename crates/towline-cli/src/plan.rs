@@ -1,0 +1,57 @@
+//! `towline plan`: where every byte of a training run would go.
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use towline::budget::Budget;
+use towline::store::{BlockStore, DiskStore};
+use towline::trainer::Plan;
+
+use crate::{show, size};
+
+/// Arguments of `towline plan`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The store that would be trained on
+    store: PathBuf,
+    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the plan.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let store = DiskStore::open(&arguments.store)?;
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let plan = Plan::new(&store, &budget).map_err(towline::store::StoreError::from)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&plan)?);
+    } else {
+        print!("{}", text(&plan, store.blocks().len()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plan as a table.
+pub fn text(plan: &Plan, blocks: usize) -> String {
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let used = plan.weight_bytes + plan.dual_bytes + plan.read_ahead_bytes + plan.resident_bytes;
+    let rows = format!("{} rows, {} values", show::count(plan.resident_rows), show::count(plan.resident_values));
+    let how = if plan.in_memory {
+        format!("everything fits: {} are read once", size::show(plan.pass_bytes))
+    } else {
+        format!("{} blocks, {} from disk in every pass", show::count(blocks as u64), size::show(plan.pass_bytes))
+    };
+    show::table(&[
+        line("budget", size::show(plan.budget_bytes)),
+        line("  weights", size::show(plan.weight_bytes)),
+        line("  dual variables", size::show(plan.dual_bytes)),
+        line("  read-ahead", size::show(plan.read_ahead_bytes)),
+        line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
+        line("  left over", size::show(plan.budget_bytes.saturating_sub(used))),
+        line("reading", how),
+        line("least budget", size::show(plan.least_bytes)),
+    ])
+}

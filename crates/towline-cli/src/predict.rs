@@ -1,0 +1,71 @@
+//! `towline predict`: labels, scores or probabilities, a line per row, in the order of the input.
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use towline::budget::Budget;
+use towline::input::libsvm::Precision;
+use towline::loss::AnyLoss;
+use towline::model::Model;
+use towline::predict::{label, probability};
+
+use crate::input::InputArguments;
+use crate::{scoring, size};
+
+/// Arguments of `towline predict`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Rows in any format, a store, or - for standard input
+    input: String,
+    /// The file to write [default: standard output]
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+    /// Write scores instead of labels
+    #[arg(long, conflicts_with = "probabilities")]
+    scores: bool,
+    /// Write the probability of the positive class (logistic loss only)
+    #[arg(long)]
+    probabilities: bool,
+    /// Memory to use, such as 512M [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Threads that parse [default: all processors]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    reading: InputArguments,
+}
+
+/// Writes a line per row.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let model = Model::load(&arguments.model)?;
+    let objective = &model.header.objective;
+    if arguments.probabilities && !matches!(objective.loss, AnyLoss::Logistic(_)) {
+        bail!("--probabilities needs a model trained with --loss logistic; this one has {}", objective.loss.name());
+    }
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let options = arguments.reading.options(Precision::F32, threads, false);
+    let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &arguments.output {
+        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
+        None => Box::new(std::io::stdout().lock()),
+    });
+    scoring::score(&model, &arguments.input, &options, &budget, |rows| {
+        for row in rows {
+            if arguments.scores {
+                writeln!(out, "{}", row.score)?;
+            } else if arguments.probabilities {
+                writeln!(out, "{}", probability(row.score))?;
+            } else {
+                writeln!(out, "{}", label(&objective.targets, row.score))?;
+            }
+        }
+        Ok(())
+    })?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

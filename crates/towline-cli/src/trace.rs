@@ -1,0 +1,88 @@
+//! What a training run shows while it goes on: a line on the terminal, JSON lines in a file.
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use towline::trainer::{Observer, Step};
+
+use crate::size;
+
+/// Watches a run.
+pub struct Watcher {
+    trace: Option<BufWriter<File>>,
+    failure: Option<std::io::Error>,
+    bar: Option<ProgressBar>,
+    tolerance: f64,
+    first_gap: Option<(f64, f64)>,
+}
+
+impl Watcher {
+    /// Writes steps to `trace`, if given, and shows progress on a terminal, if wanted.
+    pub fn new(trace: Option<&Path>, tolerance: f64, show: bool) -> anyhow::Result<Watcher> {
+        let open = |path: &Path| File::create(path).with_context(|| format!("cannot create {}", path.display()));
+        let trace = trace.map(open).transpose()?.map(BufWriter::new);
+        let bar = (show && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Ok(Watcher { trace, failure: None, bar, tolerance, first_gap: None })
+    }
+
+    /// Everything has been written, or an error.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        let flushed = self.trace.as_mut().map_or(Ok(()), Write::flush);
+        self.failure.map_or(flushed, Err).context("cannot write the trace")
+    }
+
+    /// Seconds left if the logarithm of the gap goes on falling as it did so far.
+    fn seconds_left(&mut self, seconds: f64, gap: f64) -> Option<f64> {
+        let (first_seconds, first_gap) = *self.first_gap.get_or_insert((seconds, gap));
+        let fallen = (first_gap / gap).ln();
+        (fallen > 0.0).then(|| (seconds - first_seconds) * (gap / self.tolerance).ln().max(0.0) / fallen)
+    }
+}
+
+impl Observer for Watcher {
+    fn step(&mut self, step: &Step, _weights: &[f64]) {
+        let gap = step.certificate.map(|certificate| certificate.relative_gap());
+        let cost = step.cost;
+        if let Some(trace) = &mut self.trace {
+            let line = serde_json::json!({
+                "seconds": cost.seconds,
+                "passes": cost.passes,
+                "sweeps": cost.sweeps,
+                "visits": cost.visits,
+                "bytes_read": cost.bytes_read,
+                "dual_objective": step.dual_objective,
+                "objective": step.certificate.map(|certificate| certificate.objective),
+                "relative_gap": gap,
+            });
+            if let Err(error) = writeln!(trace, "{line}") {
+                self.failure = Some(error);
+            }
+        }
+        if self.bar.is_some() {
+            let left = gap.and_then(|gap| self.seconds_left(cost.seconds, gap));
+            let gap = gap.map_or("-".to_string(), |gap| format!("{gap:.1e}"));
+            let eta = left.map_or(String::new(), |left| format!("  ETA {left:.0} s"));
+            let rows = cost.visits as f64 / cost.solve_seconds.max(1e-9);
+            let rate = size::show((cost.bytes_read as f64 / cost.seconds.max(1e-9)) as u64);
+            let message = format!(
+                "pass {}  gap {gap}  dual {:.4}  {rows:.0} rows/s  {rate}/s{eta}",
+                cost.passes, step.dual_objective
+            );
+            if let Some(bar) = &self.bar {
+                bar.set_message(message);
+                bar.tick();
+            }
+        }
+    }
+}

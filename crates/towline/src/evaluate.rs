@@ -1,0 +1,134 @@
+//! How good predictions are.
+use serde::Serialize;
+
+use crate::predict::probability;
+
+/// Quality of a classifier of two classes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BinaryQuality {
+    /// Rows looked at.
+    pub rows: u64,
+    /// The share of rows whose class is predicted.
+    pub accuracy: f64,
+    /// The share of predicted positives that are positive.
+    pub precision: f64,
+    /// The share of positives that are predicted.
+    pub recall: f64,
+    /// The harmonic mean of precision and recall.
+    pub f1: f64,
+    /// The probability that a positive row has a higher score than a negative one; ties count half. `None` if a class is missing.
+    pub auc: Option<f64>,
+    /// Mean of -log of the probability given to the true class, for the logistic loss.
+    pub log_loss: Option<f64>,
+    /// Rows by true class (first negative) and predicted class.
+    pub confusion: [[u64; 2]; 2],
+}
+
+/// Quality of predicted numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NumberQuality {
+    /// Rows looked at.
+    pub rows: u64,
+    /// Root of the mean squared error.
+    pub rmse: f64,
+    /// Mean absolute error.
+    pub mae: f64,
+    /// The share of the variance that is explained. `None` if there is no variance.
+    pub r2: Option<f64>,
+}
+
+/// Judges scores of rows that are positive or not.
+pub fn binary(rows: &[(f64, bool)], probabilities: bool) -> BinaryQuality {
+    let mut confusion = [[0u64; 2]; 2];
+    for &(score, positive) in rows {
+        confusion[usize::from(positive)][usize::from(score > 0.0)] += 1;
+    }
+    let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+    let [[tn, fp], [fn_, tp]] = confusion;
+    let (precision, recall) = (ratio(tp, tp + fp), ratio(tp, tp + fn_));
+    let f1 = if precision + recall > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 };
+    let log_loss = probabilities.then(|| {
+        let cost = |&(score, positive): &(f64, bool)| {
+            let p = probability(if positive { score } else { -score });
+            -p.max(f64::MIN_POSITIVE).ln()
+        };
+        rows.iter().map(cost).sum::<f64>() / rows.len().max(1) as f64
+    });
+    let rows_count = rows.len() as u64;
+    BinaryQuality {
+        rows: rows_count,
+        accuracy: ratio(tp + tn, rows_count),
+        precision,
+        recall,
+        f1,
+        auc: auc(rows),
+        log_loss,
+        confusion,
+    }
+}
+
+/// The area under the ROC curve by ranks (Mann–Whitney), ties at their mean rank.
+fn auc(rows: &[(f64, bool)]) -> Option<f64> {
+    let positives = rows.iter().filter(|row| row.1).count() as f64;
+    let negatives = rows.len() as f64 - positives;
+    if positives == 0.0 || negatives == 0.0 {
+        return None;
+    }
+    let mut sorted: Vec<(f64, bool)> = rows.to_vec();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut rank_sum, mut below) = (0.0, 0);
+    for ties in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let mean_rank = below as f64 + (ties.len() as f64 + 1.0) / 2.0;
+        rank_sum += mean_rank * ties.iter().filter(|row| row.1).count() as f64;
+        below += ties.len();
+    }
+    Some((rank_sum - positives * (positives + 1.0) / 2.0) / (positives * negatives))
+}
+
+/// Judges predicted numbers, as pairs of prediction and truth.
+pub fn numbers(rows: &[(f64, f64)]) -> NumberQuality {
+    let n = rows.len().max(1) as f64;
+    let mean = rows.iter().map(|row| row.1).sum::<f64>() / n;
+    let squared: f64 = rows.iter().map(|(p, y)| (p - y) * (p - y)).sum();
+    let variance: f64 = rows.iter().map(|(_, y)| (y - mean) * (y - mean)).sum();
+    NumberQuality {
+        rows: rows.len() as u64,
+        rmse: (squared / n).sqrt(),
+        mae: rows.iter().map(|(p, y)| (p - y).abs()).sum::<f64>() / n,
+        r2: (variance > 0.0).then(|| 1.0 - squared / variance),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn auc_is_the_share_of_ordered_pairs(rows in proptest::collection::vec((-5i32..5, any::<bool>()), 0..60)) {
+            let rows: Vec<(f64, bool)> = rows.into_iter().map(|(s, p)| (f64::from(s), p)).collect();
+            let (mut ordered, mut pairs) = (0.0, 0.0);
+            for a in rows.iter().filter(|r| r.1) {
+                for b in rows.iter().filter(|r| !r.1) {
+                    pairs += 1.0;
+                    ordered += if a.0 > b.0 { 1.0 } else if a.0 == b.0 { 0.5 } else { 0.0 };
+                }
+            }
+            match auc(&rows) {
+                None => prop_assert_eq!(pairs, 0.0),
+                Some(found) => prop_assert!((found - ordered / pairs).abs() < 1e-12),
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_table_by_hand() {
+        let quality = binary(&[(1.0, true), (0.5, false), (-1.0, false), (-0.1, true)], true);
+        assert_eq!(quality.confusion, [[1, 1], [1, 1]]);
+        assert_eq!((quality.accuracy, quality.precision, quality.recall, quality.f1), (0.5, 0.5, 0.5, 0.5));
+        assert_eq!(quality.auc, Some(0.75));
+        let numbers = numbers(&[(1.0, 2.0), (3.0, 4.0)]);
+        assert_eq!((numbers.rmse, numbers.mae, numbers.r2), (1.0, 1.0, Some(0.0)));
+    }
+}

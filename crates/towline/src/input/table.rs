@@ -1,0 +1,179 @@
+//! Tables: what the columns of CSV, Parquet and Arrow inputs become.
+//!
+//! | column | what a row gets from its cell |
+//! | --- | --- |
+//! | numbers | the feature `column` with that value |
+//! | text | the feature `column=text` with value 1 |
+//! | the label | its number, or its class where labels are text |
+//! | the weight | a finite number, 0 or more |
+//! | the group | its whole number; text is hashed by XXH3 (64 bits) |
+//!
+//! An absent cell (empty, null, or one of the tokens in [`TableOptions::missing`]) and a zero give the row no entry. Lists
+//! are described in [`super::arrow`].
+//!
+//! The first file decides which column has which part and whether it holds numbers or text; columns of further files are
+//! matched by name (`plan.rs`). The numbers and names themselves go into a batch through `cells.rs`, whatever the format.
+#[cfg(test)]
+mod agreement;
+pub(crate) mod cells;
+mod parts;
+pub(crate) mod plan;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+pub(crate) mod testing_arrow;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use super::libsvm::Precision;
+use super::{InputError, number};
+
+/// Settings of tables.
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    /// The column of targets; if not given, the one named `label`, `target`, `y` or `class` in any case.
+    pub label: Option<ColumnRef>,
+    /// What to do about rows without a label.
+    pub unlabelled: Unlabelled,
+    /// The column of row weights.
+    pub weight: Option<ColumnRef>,
+    /// The column that says which rows belong together.
+    pub group: Option<ColumnRef>,
+    /// Columns to leave out.
+    pub ignore: Vec<ColumnRef>,
+    /// Columns that are text even if all of their cells look like numbers, such as codes.
+    pub text: Vec<ColumnRef>,
+    /// What an absent cell looks like, besides an empty one. A token that is a number also stands for that number written
+    /// otherwise: `-999` for `-999.0`, `nan` for the NaN of a Parquet file.
+    pub missing: Vec<String>,
+    /// Whether CSV files begin with the names of their columns; guessed from the contents if not given.
+    pub header: Option<bool>,
+    /// What separates the cells of CSV files; guessed from name and contents if not given.
+    pub delimiter: Option<u8>,
+    /// How values are kept.
+    pub precision: Precision,
+}
+
+/// What to do about rows without a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unlabelled {
+    /// Refuse them.
+    #[default]
+    Error,
+    /// Leave them out.
+    Skip,
+    /// Take them, as for prediction: their label is NaN. There need not be a column of labels at all.
+    Keep,
+}
+
+/// A column as a user names it: by its name, or by its number, counted from 1, where no column has that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnRef(String);
+
+impl ColumnRef {
+    /// The position in `names`, if there is such a column.
+    pub fn find(&self, names: &[String]) -> Option<usize> {
+        names.iter().position(|name| *name == self.0).or_else(|| {
+            let number: usize = self.0.parse().ok()?;
+            number.checked_sub(1).filter(|&at| at < names.len())
+        })
+    }
+
+    /// As the user wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for ColumnRef {
+    fn from(text: &str) -> Self {
+        ColumnRef(text.to_string())
+    }
+}
+
+impl FromStr for ColumnRef {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.into())
+    }
+}
+
+impl fmt::Display for ColumnRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.0)
+    }
+}
+
+impl TableOptions {
+    /// What is wrong with the options themselves, said of the first input.
+    pub(crate) fn check(&self, file: &str) -> Result<(), InputError> {
+        match self.delimiter {
+            Some(byte) if byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"\"\r\n+-.".contains(&byte) => {
+                Err(InputError::file(
+                    file,
+                    format!("'{}' cannot separate cells", byte.escape_ascii()),
+                    "use --delimiter with a comma, tab, semicolon or another character that is in no number",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of columns in the options, by which a header can be told from data.
+    pub(crate) fn mentions(&self) -> impl Iterator<Item = &ColumnRef> {
+        let single = [&self.label, &self.weight, &self.group].into_iter().flatten();
+        single.chain(&self.ignore).chain(&self.text)
+    }
+}
+
+/// What absent cells look like, prepared for looking it up in every cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Missing {
+    tokens: Vec<Vec<u8>>,
+    numbers: Vec<f64>,
+    has_nan: bool,
+}
+
+impl Missing {
+    pub(crate) fn new(tokens: &[String]) -> Self {
+        let numbers: Vec<f64> = tokens.iter().filter_map(|token| number::whole_float(token.as_bytes())).collect();
+        let has_nan = numbers.iter().any(|number| number.is_nan());
+        Missing { tokens: tokens.iter().map(|token| token.clone().into_bytes()).collect(), numbers, has_nan }
+    }
+
+    /// Whether the text of a cell means that there is none.
+    #[inline]
+    pub(crate) fn is_text(&self, cell: &[u8]) -> bool {
+        cell.is_empty() || (!self.tokens.is_empty() && self.tokens.iter().any(|token| token == cell))
+    }
+
+    /// Whether a number means that there is none.
+    #[inline]
+    pub(crate) fn is_number(&self, value: f64) -> bool {
+        !self.numbers.is_empty() && (self.numbers.contains(&value) || (self.has_nan && value.is_nan()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_goes_before_a_number() {
+        let names: Vec<String> = ["b", "1", "a"].map(String::from).to_vec();
+        let find = |text: &str| ColumnRef::from(text).find(&names);
+        assert_eq!((find("a"), find("1"), find("3"), find("2")), (Some(2), Some(1), Some(2), Some(1)));
+        assert_eq!((find("0"), find("4"), find("A"), find("-1")), (None, None, None, None));
+    }
+
+    #[test]
+    fn missing_numbers_are_recognised_however_they_are_written() {
+        let missing = Missing::new(&["NA".into(), "-999".into(), "nan".into()]);
+        assert!(missing.is_text(b"") && missing.is_text(b"NA") && !missing.is_text(b"na"));
+        assert!(missing.is_number(-999.0) && missing.is_number(f64::NAN) && !missing.is_number(999.0));
+        assert!(!Missing::new(&["NA".into()]).is_number(f64::NAN));
+    }
+}

@@ -1,0 +1,148 @@
+//! Which column is the label, the weight, the group; found in the first file and matched by name in all others.
+use std::collections::{HashMap, HashSet};
+
+use super::plan::{Kind, Role};
+use super::{ColumnRef, TableOptions, Unlabelled};
+use crate::input::InputError;
+
+/// The parts by name, found in the first file.
+#[derive(Clone, Default)]
+pub(super) struct Parts {
+    first_file: String,
+    pub(super) columns: HashSet<String>,
+    pub(super) label: Option<String>,
+    label_optional: bool,
+    weight: Option<String>,
+    group: Option<String>,
+    ignore: HashSet<String>,
+    pub(super) text: HashSet<String>,
+}
+
+/// Names by which a label is recognised.
+const LABEL_NAMES: [&str; 4] = ["label", "target", "y", "class"];
+
+impl Parts {
+    /// Finds them in the names of the first file.
+    pub(super) fn find(options: &TableOptions, file: &str, names: &[String]) -> Result<Self, InputError> {
+        let find = |reference: &ColumnRef| match reference.find(names) {
+            Some(at) => Ok(names[at].clone()),
+            None => Err(InputError::file(file, format!("there is no column {reference}"), listing(names))),
+        };
+        let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
+        let label_optional = options.unlabelled == Unlabelled::Keep;
+        let label = match &options.label {
+            Some(reference) if label_optional && reference.find(names).is_none() => None,
+            Some(reference) => Some(find(reference)?),
+            None => usual_label(file, names, label_optional)?,
+        };
+        let parts = Parts {
+            first_file: file.to_string(),
+            columns: names.iter().cloned().collect(),
+            label,
+            label_optional,
+            weight: options.weight.as_ref().map(find).transpose()?,
+            group: options.group.as_ref().map(find).transpose()?,
+            ignore: all(&options.ignore)?,
+            text: all(&options.text)?,
+        };
+        parts.must_differ(file)?;
+        Ok(parts)
+    }
+
+    fn singles(&self) -> [(&'static str, Option<&String>); 3] {
+        [("label", self.label.as_ref()), ("weight", self.weight.as_ref()), ("group", self.group.as_ref())]
+    }
+
+    pub(super) fn role(&self, name: &str) -> Role {
+        let is = |part: &Option<String>| part.as_deref() == Some(name);
+        match name {
+            _ if is(&self.label) => Role::Label,
+            _ if is(&self.weight) => Role::Weight,
+            _ if is(&self.group) => Role::Group,
+            _ if self.ignore.contains(name) => Role::Ignored,
+            _ => Role::Feature,
+        }
+    }
+
+    fn must_differ(&self, file: &str) -> Result<(), InputError> {
+        let singles = self.singles();
+        for (at, (part, name)) in singles.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let other =
+                singles[..at].iter().find(|(_, other)| *other == Some(name)).map(|(other, _)| format!("the {other}"));
+            let other = other.or_else(|| self.ignore.contains(*name).then(|| "ignored".to_string()));
+            if let Some(other) = other {
+                return Err(InputError::file(
+                    file,
+                    format!("column '{name}' cannot be both {other} and the {part}"),
+                    format!("choose another column with --{part}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Label, weight and group must be in every file.
+    pub(super) fn must_be_in(&self, file: &str, names: &[String]) -> Result<(), InputError> {
+        let needed = &self.singles()[usize::from(self.label_optional)..];
+        for (part, name) in needed {
+            if let Some(name) = name.filter(|name| !names.contains(name)) {
+                return Err(InputError::file(
+                    file,
+                    format!("there is no column '{name}', which is the {part} in {}", self.first_file),
+                    listing(names),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives unnamed columns a name, and refuses names that appear twice.
+pub(super) fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<String>, Vec<Kind>), InputError> {
+    let mut seen = HashMap::new();
+    let (mut names, mut kinds) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
+    for (at, (name, kind)) in found.into_iter().enumerate() {
+        let name = if name.is_empty() { format!("c{}", at + 1) } else { name };
+        if let Some(first) = seen.insert(name.clone(), at) {
+            return Err(InputError::file(
+                file,
+                format!("columns {} and {} are both named '{name}'", first + 1, at + 1),
+                "rename one of them",
+            ));
+        }
+        names.push(name);
+        kinds.push(kind);
+    }
+    Ok((names, kinds))
+}
+
+fn usual_label(file: &str, names: &[String], optional: bool) -> Result<Option<String>, InputError> {
+    let usual: Vec<&String> = names.iter().filter(|name| is_usual_label(name)).collect();
+    match usual[..] {
+        [one] => Ok(Some(one.clone())),
+        [] if optional => Ok(None),
+        [] => Err(InputError::file(
+            file,
+            "no column is named label, target, y or class",
+            format!("choose the label with --label NAME or --label N; {}", listing(names)),
+        )),
+        [first, second, ..] => Err(InputError::file(
+            file,
+            format!("columns '{first}' and '{second}' could both be the label"),
+            "choose one with --label NAME",
+        )),
+    }
+}
+
+fn is_usual_label(name: &str) -> bool {
+    LABEL_NAMES.iter().any(|usual| name.trim().eq_ignore_ascii_case(usual))
+}
+
+/// The columns there are, for a remedy.
+fn listing(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };
+    format!("the columns are {}{more}", shown.join(", "))
+}

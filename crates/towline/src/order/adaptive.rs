@@ -1,0 +1,117 @@
+//! Rows as often as they have been worth it: adaptive variable selection frequencies (AVSF, Glasmachers & Dogan 2013).
+//!
+//! Each row has a preference p_i. A sweep (Algorithm 4) lays out about ℓ visits, row i about p_i/p_sum · ℓ times; after a visit with
+//! dual gain Δ (Algorithm 5) p_i ← clip(p_i · exp(c(Δ/Δref - 1))), where Δref is the running mean of gains. Departures: the
+//! schedule never exceeds ℓ entries, Δref never reaches 0, and the stop test is the certificate, since a row may be visited
+//! only once in p_max/p_min = 400 sweeps.
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Order, Visit, shuffle, unit};
+
+/// Change rate, least and largest preference: the paper's values.
+const RATE: f64 = 0.2;
+const LEAST: f32 = 1.0 / 20.0;
+const LARGEST: f32 = 20.0;
+
+/// Preferences and the schedule of the current sweep.
+#[derive(Default)]
+pub struct Adaptive {
+    preferences: Vec<f32>,
+    schedule: Vec<u32>,
+    at: usize,
+    /// Sum of the gains of the first sweep, then the running mean.
+    reference_gain: f64,
+    first_sweep: bool,
+    started: bool,
+}
+
+impl Order for Adaptive {
+    fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
+        self.resize(rows);
+        self.first_sweep = !self.started;
+        self.started = true;
+        self.schedule.clear();
+        let mut left: f64 = self.preferences.iter().map(|&p| f64::from(p)).sum();
+        for (row, &preference) in self.preferences.iter().enumerate() {
+            let free = rows - self.schedule.len();
+            let expected = f64::from(preference) * free as f64 / left.max(f64::MIN_POSITIVE);
+            let whole = expected.floor();
+            let more = f64::from(unit(random) < expected - whole);
+            let visits = ((whole + more) as usize).min(free);
+            self.schedule.extend(std::iter::repeat_n(row as u32, visits));
+            left -= f64::from(preference);
+        }
+        shuffle(&mut self.schedule, random);
+        self.at = 0;
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let row = self.schedule.get(self.at).copied();
+        self.at += 1;
+        row.map(|row| row as usize)
+    }
+
+    #[inline]
+    fn learn(&mut self, row: usize, visit: Visit) {
+        let rows = self.preferences.len().max(1) as f64;
+        if self.first_sweep {
+            self.reference_gain += visit.gain / rows;
+            return;
+        }
+        let relative = visit.gain / self.reference_gain.max(f64::MIN_POSITIVE);
+        let factor = (RATE * (relative - 1.0)).min(4.0).exp() as f32;
+        let preference = &mut self.preferences[row];
+        *preference = (*preference * factor).clamp(LEAST, LARGEST);
+        self.reference_gain += (visit.gain - self.reference_gain) / rows;
+    }
+
+    fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {
+        let mut row = 0;
+        self.preferences.retain(|_| {
+            row += 1;
+            keep(row - 1)
+        });
+    }
+
+    fn resize(&mut self, rows: usize) {
+        self.preferences.resize(rows, 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    #[test]
+    fn rows_that_pay_are_visited_more_and_the_schedule_never_overruns() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut order = Adaptive::default();
+        let mut visits = [0usize; 100];
+        for _ in 0..200 {
+            order.begin_sweep(100, &mut random);
+            assert!(order.schedule.len() <= 100);
+            while let Some(row) = order.next() {
+                visits[row] += 1;
+                order.learn(row, Visit { gain: if row < 10 { 5.0 } else { 0.01 }, ..Visit::default() });
+            }
+        }
+        let (good, bad): (usize, usize) = (visits[..10].iter().sum(), visits[10..].iter().sum());
+        assert!(good as f64 / 10.0 > 20.0 * bad as f64 / 90.0, "{good} {bad}");
+        assert!(visits.iter().all(|&n| n > 0));
+    }
+
+    #[test]
+    fn gains_of_zero_do_not_break_it() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut order = Adaptive::default();
+        for _ in 0..50 {
+            order.begin_sweep(10, &mut random);
+            while let Some(row) = order.next() {
+                order.learn(row, Visit::default());
+            }
+        }
+        assert!(order.preferences.iter().all(|p| p.is_finite()));
+    }
+}

@@ -1,0 +1,97 @@
+//! Which resident row is visited next.
+//!
+//! A sweep is as many visits as there are rows. An order lays out a sweep, and learns from what each visit brought. Orders
+//! keep something per row; when rows leave the working set, [`Order::retain`] and [`Order::resize`] follow.
+mod adaptive;
+mod auto;
+mod permutation;
+mod shrinking;
+
+pub use adaptive::Adaptive;
+pub use auto::Auto;
+pub use permutation::Permutation;
+pub use shrinking::Shrinking;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+
+/// What a visit brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Visit {
+    /// How much the dual objective rose.
+    pub gain: f64,
+    /// How far the dual variable wanted to move, as a change of the margin; what LIBLINEAR calls the projected gradient.
+    pub violation: f64,
+    /// How far the margin may move before the row matters again ([`crate::loss::Loss::slack`]).
+    pub slack: f64,
+}
+
+/// Lays out sweeps.
+pub trait Order: Send {
+    /// Lays out the next sweep over `rows` rows.
+    fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus);
+
+    /// The next row, or `None` at the end of the sweep.
+    fn next(&mut self) -> Option<usize>;
+
+    /// Learns from a visit.
+    fn learn(&mut self, row: usize, visit: Visit);
+
+    /// A certificate has found this gap.
+    fn note_gap(&mut self, gap: f64) {
+        let _ = gap;
+    }
+
+    /// The working set now has just the rows for which `keep` holds, moved together.
+    fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool);
+
+    /// The working set has `rows` rows; those beyond the ones known so far are new.
+    fn resize(&mut self, rows: usize);
+}
+
+/// The orders by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderName {
+    /// Every row once, in random order.
+    Permutation,
+    /// The same, leaving out rows that have stopped to matter.
+    Shrinking,
+    /// Rows as often as they are worth it.
+    Adaptive,
+    /// Chosen while running.
+    Auto,
+}
+
+impl OrderName {
+    /// Every order, for tests and messages.
+    pub const ALL: [OrderName; 4] =
+        [OrderName::Auto, OrderName::Permutation, OrderName::Shrinking, OrderName::Adaptive];
+
+    /// A new order of this name.
+    pub fn make(self) -> Box<dyn Order> {
+        match self {
+            OrderName::Permutation => Box::new(Permutation::default()),
+            OrderName::Shrinking => Box::new(Shrinking::default()),
+            OrderName::Adaptive => Box::new(Adaptive::default()),
+            OrderName::Auto => Box::new(Auto::default()),
+        }
+    }
+}
+
+/// Puts `items` into a random order (Fisher–Yates).
+pub(crate) fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, below(random, last as u64 + 1) as usize);
+    }
+}
+
+/// A random number below `n`, by multiplication: the bias is below 2^-32 for any number of rows that fits into memory.
+fn below(random: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
+    (u128::from(random.next_u64()) * u128::from(n) >> 64) as u64
+}
+
+/// A random number in [0, 1).
+fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}

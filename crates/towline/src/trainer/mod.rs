@@ -1,0 +1,144 @@
+//! The only outer loop: gathers blocks, sweeps, keeps informative rows, certifies, stops.
+//!
+//! Selective block minimization (SBM, Algorithm 1): a step loads new blocks beside the cached rows, sweeps over both, writes
+//! the dual variables back and chooses what to cache. Where everything fits into memory there is one step that never ends: the
+//! same code, without the disk.
+mod cache;
+mod certificate;
+mod checkpoint;
+mod plan;
+mod run;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use cache::Selection;
+pub use certificate::Certificate;
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub use plan::Plan;
+pub use run::train;
+
+use crate::budget::BudgetError;
+use crate::objective::Objective;
+use crate::order::OrderName;
+use crate::store::StoreError;
+
+/// How to train.
+#[derive(Clone, Debug)]
+pub struct TrainOptions {
+    /// What is minimised.
+    pub objective: Objective,
+    /// Stop at this relative duality gap.
+    pub tolerance: f64,
+    /// Stop after this many passes over the data.
+    pub max_passes: u64,
+    /// Stop after this time.
+    pub max_time: Option<Duration>,
+    /// The order of visits.
+    pub order: OrderName,
+    /// The part of the resident rows that is kept when new blocks come; 0 is plain block minimization.
+    pub cache_share: f64,
+    /// How they are chosen.
+    pub selection: Selection,
+    /// Sweeps per step.
+    pub rounds: u32,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Dual variables to start from, by position in the store; rows beyond them start at 0. They are brought within their bounds.
+    pub start: Vec<f64>,
+    /// Where the dual variables are kept while training, at least once a pass.
+    pub checkpoint: Option<CheckpointFile>,
+    /// Set from outside to stop after the current sweep.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// How training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The tolerance was reached.
+    Converged,
+    /// The last pass was made.
+    OutOfPasses,
+    /// Time was up.
+    OutOfTime,
+    /// Somebody asked to stop.
+    Interrupted,
+}
+
+/// What came of training.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// Weights by column, and the weight of the bias last.
+    pub weights: Vec<f64>,
+    /// The dual variable of each row, by its position in the store.
+    pub duals: Vec<f64>,
+    /// How it ended.
+    pub status: Status,
+    /// How good it is.
+    pub certificate: Certificate,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// What training cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Passes over the data, those for certificates included where they read it.
+    pub passes: u64,
+    /// Sweeps over resident rows.
+    pub sweeps: u64,
+    /// Visits of rows.
+    pub visits: u64,
+    /// Bytes read from the store.
+    pub bytes_read: u64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// Seconds spent waiting for blocks.
+    pub read_seconds: f64,
+    /// Seconds spent sweeping.
+    pub solve_seconds: f64,
+    /// Seconds spent on certificates, reading included.
+    pub certify_seconds: f64,
+}
+
+/// A look at a run while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What it cost so far.
+    pub cost: Cost,
+    /// D as the sum of gains, without a scan.
+    pub dual_objective: f64,
+    /// The newest certificate.
+    pub certificate: Option<Certificate>,
+}
+
+/// Sees what happens.
+pub trait Observer {
+    /// Called after every step, with the weights as they are.
+    fn step(&mut self, step: &Step, weights: &[f64]);
+}
+
+impl Observer for () {
+    fn step(&mut self, _step: &Step, _weights: &[f64]) {}
+}
+
+/// Training cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// A block cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The budget is too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The state of the run cannot be kept.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Every row has weight 0.
+    #[error("no row has a weight above 0; check --class-weight and the sample weights")]
+    NoWeight,
+}
