@@ -56,6 +56,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    keep_guarded_panics_quiet();
     let arguments = Arguments::parse();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
@@ -71,4 +72,14 @@ fn main() -> ExitCode {
         Verb::Man(arguments) => generate::man(&arguments),
     };
     exit::report(result)
+}
+
+/// Decoders of tables may panic on damaged files; that becomes an ordinary error, and needs no second message.
+fn keep_guarded_panics_quiet() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !towline::input::arrow::is_decoding() {
+            print(panic);
+        }
+    }));
 }
