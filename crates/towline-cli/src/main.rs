@@ -39,6 +39,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    ignore_file_size_signal();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Info(arguments) => info::run(&arguments),
@@ -48,4 +49,11 @@ fn main() -> ExitCode {
         Verb::Man(arguments) => generate::man(&arguments),
     };
     exit::report(result)
+}
+
+/// A file that may not grow any more is an error with a name and a reason, and what was begun is cleared away; the signal would
+/// end the process before either.
+fn ignore_file_size_signal() {
+    // SAFETY: no handler is installed, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

@@ -174,7 +174,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let packed = packed?;
     let seconds = begin.elapsed().as_secs_f64();
     if arguments.json {
-        println!("{}", json(&packed, seconds));
+        show::print(&format!("{}\n", json(&packed, seconds)))?;
     } else if !arguments.quiet {
         eprint!("{}", summary(&arguments.output, &packed, seconds));
     }
@@ -190,6 +190,9 @@ fn stop_once(stop: &AtomicBool) {
 
 /// Globs that the shell has not expanded; a name that exists is never taken for a pattern.
 fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
+    if names.iter().filter(|name| *name == "-").count() > 1 {
+        bail!("standard input is named twice; it can be read only once");
+    }
     let mut inputs = Vec::new();
     for name in names {
         if name == "-" || Path::new(name).exists() || !name.contains(['*', '?', '[']) {
@@ -202,7 +205,7 @@ fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
             inputs.push(Input::File(path.with_context(|| format!("cannot list '{name}'"))?));
         }
         if inputs.len() == before {
-            bail!("no file matches '{name}'");
+            bail!("no file matches '{name}'; check the folder and the pattern");
         }
     }
     Ok(inputs)

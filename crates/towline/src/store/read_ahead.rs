@@ -148,3 +148,6 @@ fn serve(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
