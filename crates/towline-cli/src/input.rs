@@ -133,6 +133,9 @@ impl InputArguments {
 
 /// Globs that the shell has not expanded; a name that exists is never taken for a pattern.
 pub fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
+    if names.iter().filter(|name| *name == "-").count() > 1 {
+        bail!("standard input is named twice; it can be read only once");
+    }
     let mut inputs = Vec::new();
     for name in names {
         if name == "-" || Path::new(name).exists() || !name.contains(['*', '?', '[']) {
@@ -145,7 +148,7 @@ pub fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
             inputs.push(Input::File(path.with_context(|| format!("cannot list '{name}'"))?));
         }
         if inputs.len() == before {
-            bail!("no file matches '{name}'");
+            bail!("no file matches '{name}'; check the folder and the pattern");
         }
     }
     Ok(inputs)

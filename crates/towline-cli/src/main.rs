@@ -58,6 +58,7 @@ enum Verb {
 fn main() -> ExitCode {
     keep_guarded_panics_quiet();
     let arguments = Arguments::parse();
+    ignore_file_size_signal();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
@@ -82,4 +83,11 @@ fn keep_guarded_panics_quiet() {
             print(panic);
         }
     }));
+}
+
+/// A file that may not grow any more is an error with a name and a reason, and what was begun is cleared away; the signal would
+/// end the process before either.
+fn ignore_file_size_signal() {
+    // SAFETY: no handler is installed, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

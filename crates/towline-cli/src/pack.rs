@@ -139,7 +139,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let packed = packed?;
     let seconds = begin.elapsed().as_secs_f64();
     if arguments.json {
-        println!("{}", json(&packed, seconds));
+        show::print(&format!("{}\n", json(&packed, seconds)))?;
     } else if !arguments.quiet {
         eprint!("{}", summary(&arguments.output, &packed, seconds));
     }

@@ -1,4 +1,16 @@
 //! Numbers and small tables as people read them.
+use std::io::{self, Write};
+
+use anyhow::Context;
+
+/// What every failure to print says, whoever prints.
+pub const STDOUT: &str = "cannot write to standard output";
+
+/// Prints on standard output. Unlike `println!` it does not panic when nobody reads, or a disk is full.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(STDOUT)
+}
 
 /// `1,234,567`.
 pub fn count(n: u64) -> String {

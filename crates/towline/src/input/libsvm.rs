@@ -68,6 +68,9 @@ pub struct LibsvmOptions {
     pub skip_groups: bool,
 }
 
+/// Some editors begin a file with this; it is invisible, and no part of the first label.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The format, shared by all files of a call.
 pub struct Libsvm {
     parser: Arc<Parser>,
@@ -89,8 +92,9 @@ impl Libsvm {
 }
 
 impl TextFormat for Libsvm {
-    fn parser(&self, _file: &str, _head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
-        Ok((self.parser.clone(), 0))
+    fn parser(&self, _file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
+        let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        Ok((self.parser.clone(), mark))
     }
 
     fn features_are_named(&self) -> bool {
@@ -266,10 +270,16 @@ impl Parser {
                         remedy: "correct the file, or use --duplicates sum or --duplicates last".into(),
                     });
                 }
-                (true, policy) => {
+                (true, Duplicates::Sum) => {
+                    let Some(kept) = batch.values.last_mut() else { continue };
+                    *kept = self.options.precision.round(*kept + value);
+                    if !kept.is_finite() {
+                        return Err(too_large_sum(text, label_at, key, self.options.precision));
+                    }
+                }
+                (true, Duplicates::Last) => {
                     if let Some(kept) = batch.values.last_mut() {
-                        *kept =
-                            if policy == Duplicates::Sum { self.options.precision.round(*kept + value) } else { value };
+                        *kept = value;
                     }
                 }
             }
@@ -405,6 +415,19 @@ fn not_finite(text: &[u8], token: usize, value: f64, precision: Precision) -> Li
     }
 }
 
+#[cold]
+fn too_large_sum(text: &[u8], label_at: usize, key: u64, precision: Precision) -> LineError {
+    let (bits, remedy) = match precision {
+        Precision::F32 => (32, "use --precision f64, or correct the file"),
+        Precision::F64 => (64, "correct the file"),
+    };
+    LineError {
+        at: second_mention(text, label_at, key),
+        problem: format!("the values of feature {key} add up to more than a {bits}-bit float can hold"),
+        remedy: remedy.into(),
+    }
+}
+
 /// Where feature `key` is named for the second time in the line whose label is at `at`.
 fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
     let line_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
@@ -422,3 +445,6 @@ fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+mod tests;
