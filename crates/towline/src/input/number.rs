@@ -133,9 +133,9 @@ pub fn plain_entry(text: &[u8], at: usize) -> Option<(u64, f64, usize)> {
             return None;
         }
         end += 1 + fraction_digits;
-        // At most 7 + 8 digits: below 2^53, so that the quotient is correctly rounded.
+        // At most 7 + 8 digits: below 2^53, so that the quotient is correctly rounded. From i64, since processors convert that in one step.
         let mantissa = whole * INTEGER_POWERS[fraction_digits] + convert(fraction_word, fraction_digits);
-        mantissa as f64 / POWERS[fraction_digits]
+        mantissa as i64 as f64 / POWERS[fraction_digits]
     } else {
         whole as f64
     };
