@@ -3,14 +3,14 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use towline::block::{Block, Row, RowInfo};
 use towline::budget::Budget;
 use towline::store::features::{FeatureMap, FeatureName};
 use towline::store::manifest::Manifest;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 
-use crate::size;
+use crate::{show, size};
 
 /// Arguments of `towline cat`.
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         left = left.saturating_sub(block.rows() as u64);
     }
-    out.flush()?;
+    out.flush().context(show::STDOUT)?;
     Ok(ExitCode::SUCCESS)
 }
 

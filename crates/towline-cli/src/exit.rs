@@ -68,9 +68,8 @@ fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
         Some(PackError::Input(InputError::Budget { source, .. })) => return Some(source),
         _ => {}
     }
-    match error.downcast_ref::<TrainError>() {
-        Some(TrainError::Budget(refused) | TrainError::Store(StoreError::Budget(refused))) => return Some(refused),
-        _ => {}
+    if let Some(TrainError::Budget(refused) | TrainError::Store(StoreError::Budget(refused))) = error.downcast_ref() {
+        return Some(refused);
     }
     if let Some(InputError::Budget { source, .. }) = error.downcast_ref() {
         return Some(source);

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::CommandFactory;
 
+use crate::show;
+
 /// Arguments of `towline completions`.
 #[derive(clap::Args)]
 pub struct Completions {
@@ -21,7 +23,9 @@ pub struct Man {
 
 /// Prints completions on standard output.
 pub fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "towline", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "towline", &mut text);
+    show::print(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -28,9 +28,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = DiskStore::open(&arguments.path)?;
     let encodings = store.encodings()?;
     if arguments.json {
-        println!("{}", json(&store, &encodings)?);
+        show::print(&format!("{}\n", json(&store, &encodings)?))?;
     } else {
-        print!("{}", text(&store, &encodings));
+        show::print(&text(&store, &encodings))?;
     }
     Ok(ExitCode::SUCCESS)
 }

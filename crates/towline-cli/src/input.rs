@@ -41,9 +41,9 @@ pub struct InputArguments {
     /// What an absent cell of a table looks like, besides an empty one, such as NA
     #[arg(long, value_name = "TOKEN", value_delimiter = ',', allow_hyphen_values = true)]
     missing: Vec<String>,
-    /// Leave out rows of a table that have no label
-    #[arg(long)]
-    skip_unlabelled: bool,
+    /// What to do with rows of a table that have no label [default: error; predict keeps them]
+    #[arg(long, value_enum)]
+    unlabelled: Option<UnlabelledName>,
     /// Whether CSV files begin with column names [default: by content]
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
     header: Option<bool>,
@@ -66,6 +66,14 @@ enum DuplicatesName {
     Error,
     Sum,
     Last,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum UnlabelledName {
+    /// Refuse them
+    Error,
+    /// Leave them out
+    Skip,
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {
@@ -101,10 +109,11 @@ impl InputArguments {
             precision,
             skip_groups: self.skip_groups,
         };
-        let unlabelled = match (labels_needed, self.skip_unlabelled) {
-            (_, true) => Unlabelled::Skip,
-            (true, false) => Unlabelled::Error,
-            (false, false) => Unlabelled::Keep,
+        let unlabelled = match self.unlabelled {
+            Some(UnlabelledName::Skip) => Unlabelled::Skip,
+            Some(UnlabelledName::Error) => Unlabelled::Error,
+            None if labels_needed => Unlabelled::Error,
+            None => Unlabelled::Keep,
         };
         let table = TableOptions {
             label: self.label.clone(),
@@ -124,6 +133,9 @@ impl InputArguments {
 
 /// Globs that the shell has not expanded; a name that exists is never taken for a pattern.
 pub fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
+    if names.iter().filter(|name| *name == "-").count() > 1 {
+        bail!("standard input is named twice; it can be read only once");
+    }
     let mut inputs = Vec::new();
     for name in names {
         if name == "-" || Path::new(name).exists() || !name.contains(['*', '?', '[']) {
@@ -136,7 +148,7 @@ pub fn expand(names: &[String]) -> anyhow::Result<Vec<Input>> {
             inputs.push(Input::File(path.with_context(|| format!("cannot list '{name}'"))?));
         }
         if inputs.len() == before {
-            bail!("no file matches '{name}'");
+            bail!("no file matches '{name}'; check the folder and the pattern");
         }
     }
     Ok(inputs)

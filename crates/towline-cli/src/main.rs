@@ -56,7 +56,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    keep_guarded_panics_quiet();
     let arguments = Arguments::parse();
+    ignore_file_size_signal();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
@@ -71,4 +73,21 @@ fn main() -> ExitCode {
         Verb::Man(arguments) => generate::man(&arguments),
     };
     exit::report(result)
+}
+
+/// Decoders of tables may panic on damaged files; that becomes an ordinary error, and needs no second message.
+fn keep_guarded_panics_quiet() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !towline::input::arrow::is_decoding() {
+            print(panic);
+        }
+    }));
+}
+
+/// A file that may not grow any more is an error with a name and a reason, and what was begun is cleared away; the signal would
+/// end the process before either.
+fn ignore_file_size_signal() {
+    // SAFETY: no handler is installed, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

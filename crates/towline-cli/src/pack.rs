@@ -23,7 +23,7 @@ use crate::{show, size};
 #[command(after_help = "Examples:
   towline pack reviews.svm.gz -o reviews.tow
   towline pack 'logs/*.svm' -o logs.tow --memory 512M
-  towline pack flights.csv.zst -o flights.tow --label ArrDel15 --skip-unlabelled
+  towline pack flights.csv.zst -o flights.tow --label ArrDel15 --unlabelled skip
   zcat huge.gz | towline pack - -o huge.tow")]
 pub struct Arguments {
     /// Files to pack, as one table: paths, globs, or - for standard input
@@ -139,7 +139,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let packed = packed?;
     let seconds = begin.elapsed().as_secs_f64();
     if arguments.json {
-        println!("{}", json(&packed, seconds));
+        show::print(&format!("{}\n", json(&packed, seconds)))?;
     } else if !arguments.quiet {
         eprint!("{}", summary(&arguments.output, &packed, seconds));
     }

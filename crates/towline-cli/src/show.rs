@@ -1,11 +1,23 @@
 //! Numbers and small tables as people read them.
+use std::io::{self, Write};
+
+use anyhow::Context;
+
+/// What every failure to print says, whoever prints.
+pub const STDOUT: &str = "cannot write to standard output";
+
+/// Prints on standard output. Unlike `println!` it does not panic when nobody reads, or a disk is full.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(STDOUT)
+}
 
 /// `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (k, digit) in digits.chars().enumerate() {
-        if k > 0 && (digits.len() - k) % 3 == 0 {
+        if k > 0 && (digits.len() - k).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

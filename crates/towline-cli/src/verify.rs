@@ -37,10 +37,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     drop(bar);
     if faults.is_empty() {
         let blocks = store.blocks().len() as u64;
-        println!("{}: whole ({} blocks, {})", arguments.store.display(), show::count(blocks), size::show(total));
+        let name = arguments.store.display();
+        show::print(&format!("{name}: whole ({} blocks, {})\n", show::count(blocks), size::show(total)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    faults.iter().for_each(|fault| println!("{}", fault.error));
+    show::print(&faults.iter().map(|fault| format!("{}\n", fault.error)).collect::<String>())?;
     eprintln!("towline: {}: {} of its parts are broken", arguments.store.display(), faults.len());
     Ok(ExitCode::FAILURE)
 }

@@ -68,6 +68,9 @@ pub struct LibsvmOptions {
     pub skip_groups: bool,
 }
 
+/// Some editors begin a file with this; it is invisible, and no part of the first label.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The format, shared by all files of a call.
 pub struct Libsvm {
     parser: Arc<Parser>,
@@ -89,8 +92,9 @@ impl Libsvm {
 }
 
 impl TextFormat for Libsvm {
-    fn parser(&self, _file: &str, _head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
-        Ok((self.parser.clone(), 0))
+    fn parser(&self, _file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
+        let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        Ok((self.parser.clone(), mark))
     }
 
     fn features_are_named(&self) -> bool {
@@ -189,18 +193,26 @@ impl Parser {
                 Some(_) => {}
             }
             let token = at;
-            let Some((key, end)) = number::unsigned(text, at).filter(|&(_, end)| text.get(end) == Some(&b':')) else {
-                (group, at) = read_group(text, token, group)?;
-                continue;
-            };
-            let Some((value, end)) = number::float(text, end + 1).filter(|&(_, end)| at_token_end(text, end)) else {
-                return Err(bad_value(text, token, end + 1));
+            let (key, value) = match number::plain_entry(text, at) {
+                Some((key, value, end)) => {
+                    at = end;
+                    (key, value)
+                }
+                None => match unusual_entry(text, at)? {
+                    Some((key, value, end)) => {
+                        at = end;
+                        (key, value)
+                    }
+                    None => {
+                        (group, at) = read_group(text, token, group)?;
+                        continue;
+                    }
+                },
             };
             let kept = self.options.precision.round(value);
             if !kept.is_finite() {
                 return Err(not_finite(text, token, value, self.options.precision));
             }
-            at = end;
             sorted &= last.is_none_or(|last| last < key);
             last = Some(key);
             if key == 0 {
@@ -258,10 +270,16 @@ impl Parser {
                         remedy: "correct the file, or use --duplicates sum or --duplicates last".into(),
                     });
                 }
-                (true, policy) => {
+                (true, Duplicates::Sum) => {
+                    let Some(kept) = batch.values.last_mut() else { continue };
+                    *kept = self.options.precision.round(*kept + value);
+                    if !kept.is_finite() {
+                        return Err(too_large_sum(text, label_at, key, self.options.precision));
+                    }
+                }
+                (true, Duplicates::Last) => {
                     if let Some(kept) = batch.values.last_mut() {
-                        *kept =
-                            if policy == Duplicates::Sum { self.options.precision.round(*kept + value) } else { value };
+                        *kept = value;
                     }
                 }
             }
@@ -329,6 +347,18 @@ fn bad_label(text: &[u8], at: usize) -> LineError {
     }
 }
 
+/// Reads `index:value` in any form; `None` if this is no index, so perhaps a group.
+#[inline(never)]
+fn unusual_entry(text: &[u8], at: usize) -> Result<Option<(u64, f64, usize)>, LineError> {
+    let Some((key, end)) = number::unsigned(text, at).filter(|&(_, end)| text.get(end) == Some(&b':')) else {
+        return Ok(None);
+    };
+    match number::float(text, end + 1).filter(|&(_, end)| at_token_end(text, end)) {
+        Some((value, end)) => Ok(Some((key, value, end))),
+        None => Err(bad_value(text, at, end + 1)),
+    }
+}
+
 #[cold]
 fn read_group(text: &[u8], at: usize, seen: Option<u64>) -> Result<(Option<u64>, usize), LineError> {
     let remedy = "write entries as index:value with a whole number before the colon".to_string();
@@ -385,6 +415,19 @@ fn not_finite(text: &[u8], token: usize, value: f64, precision: Precision) -> Li
     }
 }
 
+#[cold]
+fn too_large_sum(text: &[u8], label_at: usize, key: u64, precision: Precision) -> LineError {
+    let (bits, remedy) = match precision {
+        Precision::F32 => (32, "use --precision f64, or correct the file"),
+        Precision::F64 => (64, "correct the file"),
+    };
+    LineError {
+        at: second_mention(text, label_at, key),
+        problem: format!("the values of feature {key} add up to more than a {bits}-bit float can hold"),
+        remedy: remedy.into(),
+    }
+}
+
 /// Where feature `key` is named for the second time in the line whose label is at `at`.
 fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
     let line_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
@@ -402,3 +445,6 @@ fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+mod tests;

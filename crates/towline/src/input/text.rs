@@ -85,15 +85,20 @@ struct Job {
 }
 
 impl Job {
+    /// Gives a long record back; a text of the usual size stays, to be filled again.
+    fn release_text(&mut self) {
+        if self.text.capacity() > self.piece_bytes {
+            self.text = Vec::new();
+        }
+    }
+
     /// Makes the job ready for its next round; what a long record made it take is given back.
     fn recycle(&mut self) -> Result<(), BudgetError> {
         self.parser = None;
         self.batch.clear();
         let normal = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE;
-        let held = |job: &Job| job.batch.capacity_bytes() + job.text.capacity() as u64;
-        if held(self) > normal {
+        if self.batch.capacity_bytes() + self.text.capacity() as u64 > normal {
             self.batch = RowBatch::default();
-            self.text = Vec::new();
         }
         self.paid.resize(normal)
     }
@@ -131,12 +136,13 @@ pub struct TextLimits {
 }
 
 impl TextLimits {
-    /// Pieces of 1 MiB, less where the budget is small: all pieces together take at most about a quarter of it.
+    /// Pieces of 256 KiB, which stay in the second cache with their rows; less where the budget is small: all pieces together take at most about a quarter of it.
     pub fn for_budget(budget: &Budget, threads: usize) -> Self {
         let threads = threads.max(1);
-        let jobs = Self::jobs(threads) as u64;
+        // One more batch is in the hands of the consumer.
+        let jobs = Self::jobs(threads) as u64 + 1;
         let piece = budget.limit_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
-        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 1 << 20) as usize }
+        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 256 << 10) as usize }
     }
 
     fn jobs(threads: usize) -> usize {
@@ -172,6 +178,8 @@ pub struct TextSource {
     waiting: BTreeMap<u64, Outcome>,
     next: u64,
     threads: Vec<JoinHandle<()>>,
+    /// Pays for the batch that the consumer holds.
+    lent: Reservation,
 }
 
 impl TextSource {
@@ -199,8 +207,10 @@ impl TextSource {
         let (free_tx, free_rx) = bounded::<Job>(jobs);
         let (work_tx, work_rx) = bounded::<Job>(jobs);
         let (done_tx, done_rx) = unbounded::<(u64, Outcome)>();
+        let pay = || budget.reserve("text being parsed", limits.piece_bytes as u64 * BYTES_PER_TEXT_BYTE);
+        let lent = pay()?;
         for _ in 0..jobs {
-            let paid = budget.reserve("text being parsed", limits.piece_bytes as u64 * BYTES_PER_TEXT_BYTE)?;
+            let paid = pay()?;
             let (text, batch) = (Vec::new(), RowBatch::default());
             let piece_bytes = limits.piece_bytes;
             let job = Job { number: 0, file: "".into(), first_line: 0, parser: None, text, batch, piece_bytes, paid };
@@ -222,7 +232,15 @@ impl TextSource {
             number: 0,
         };
         threads.push(std::thread::spawn(move || reader.run(inputs, &done_tx)));
-        Ok(TextSource { format, done: Some(done_rx), free: Some(free_tx), waiting: BTreeMap::new(), next: 0, threads })
+        Ok(TextSource {
+            format,
+            done: Some(done_rx),
+            free: Some(free_tx),
+            waiting: BTreeMap::new(),
+            next: 0,
+            threads,
+            lent,
+        })
     }
 }
 
@@ -243,6 +261,9 @@ impl RowSource for TextSource {
         self.next += 1;
         let mut job = outcome?;
         std::mem::swap(batch, &mut job.batch);
+        // The job goes on with the batch that comes back, and with what paid for that one.
+        job.release_text();
+        std::mem::swap(&mut self.lent, &mut job.paid);
         if let Err(source) = job.recycle() {
             return Err(InputError::Budget { file: job.file.to_string(), source });
         }
@@ -334,6 +355,10 @@ impl Reader {
             let mut job = self.free.recv().map_err(|_| Stop::Closed)?;
             job.text.clear();
             job.text.append(&mut rest);
+            if rest.capacity() > self.piece_bytes {
+                // What a long record made it take.
+                rest = Vec::new();
+            }
             job.file = name.clone();
             job.first_line = line;
             let (whole, at_end) = self.fill(&mut job, &mut reader, &*parser)?;
@@ -375,16 +400,19 @@ impl Reader {
 
     /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
     fn fill(&self, job: &mut Job, reader: &mut dyn Read, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
-        let mut wanted = self.piece_bytes;
+        // What is there already may have no end of a record in it.
+        let mut wanted = longer(job.text.len()).max(self.piece_bytes);
         loop {
-            // A piece grows only for a record longer than it; its rows are paid for when it is parsed.
-            let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + (wanted - self.piece_bytes) as u64;
+            // A piece grows only for a record longer than it; its rows are paid for when it is parsed. What was read beyond the
+            // record, at most half as much again, is copied to the next piece.
+            let beyond = (wanted - self.piece_bytes) as u64;
+            let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + beyond + beyond / 2;
             job.paid
                 .grow_to(needed)
                 .map_err(|source| Stop::Failed(InputError::Budget { file: job.file.to_string(), source }))?;
             let from = job.text.len();
-            job.text.reserve_exact(wanted.saturating_sub(from));
-            job.text.resize(wanted.max(from), 0);
+            job.text.reserve_exact(wanted - from);
+            job.text.resize(wanted, 0);
             let got = bytes::read_fully(&mut &mut *reader, &mut job.text[from..]).map_err(|source| {
                 Stop::Failed(InputError::Io { file: job.file.to_string(), action: "read it to its end", source })
             })?;
@@ -396,7 +424,15 @@ impl Reader {
             if whole > 0 {
                 return Ok((whole, false));
             }
-            wanted += wanted / 2 + 1;
+            wanted = longer(wanted);
         }
     }
 }
+
+/// Half as long again, and longer even if that is nothing.
+fn longer(bytes: usize) -> usize {
+    bytes + bytes.div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests;

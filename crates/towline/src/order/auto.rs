@@ -43,6 +43,7 @@ impl Order for Auto {
     }
 
     fn note_gap(&mut self, gap: f64) {
+        self.shrinking.note_gap(gap);
         let cost = self.visits as f64 * if self.use_adaptive { ADAPTIVE_VISIT_COST } else { 1.0 };
         if let Some(last) = self.last_gap.filter(|_| cost > 0.0 && gap > 0.0) {
             self.rates[usize::from(self.use_adaptive)] = Some((last / gap).ln() / cost);

@@ -77,7 +77,7 @@ impl Arrangement {
 
     fn rescale(&self, entries: &mut Vec<(u32, f64)>) {
         if self.scale == Scale::Rows {
-            let norm = entries.iter().map(|&(_, v)| v * v).sum::<f64>().sqrt();
+            let norm = length(entries);
             if norm > 0.0 {
                 entries.iter_mut().for_each(|(_, v)| *v /= norm);
             }
@@ -95,6 +95,17 @@ impl Arrangement {
         entries.iter_mut().for_each(|(_, v)| *v = self.precision.round(*v));
         entries.retain(|&(_, v)| v != 0.0);
     }
+}
+
+/// `√Σ v²`, also where the squares of doubles overflow or vanish.
+fn length(entries: &[(u32, f64)]) -> f64 {
+    let sum_of_squares = |unit: f64| entries.iter().map(|&(_, v)| (v / unit) * (v / unit)).sum::<f64>();
+    let plain = sum_of_squares(1.0);
+    if plain.is_normal() {
+        return plain.sqrt();
+    }
+    let largest = entries.iter().fold(0.0f64, |largest, &(_, v)| largest.max(v.abs()));
+    if largest > 0.0 { sum_of_squares(largest).sqrt() * largest } else { 0.0 }
 }
 
 /// Rows shorter than this are sorted by comparison: a pass of counting would cost more than the row.
@@ -132,6 +143,14 @@ fn sort_by_column(pairs: &mut Vec<u64>, other: &mut Vec<u64>, columns: usize) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn lengths_of_extreme_rows() {
+        for unit in [1.0, 1e300, 1e-300, 5e-324] {
+            assert_eq!(length(&[(0, 3.0 * unit), (7, -4.0 * unit)]), 5.0 * unit, "{unit:e}");
+        }
+        assert_eq!(length(&[]), 0.0);
+    }
 
     proptest! {
         #[test]

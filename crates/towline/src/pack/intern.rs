@@ -23,6 +23,8 @@ const PAGE: usize = 1 << 22;
 const LOOK_AHEAD: usize = 24;
 /// What a slot holds before its feature is seen; else it holds the id plus one.
 const UNSEEN: u32 = 0;
+/// Feature numbers beyond this many pages are hashed: a table of all pages below them would be larger than what they hold.
+const LARGEST_PAGE: u64 = 1 << 16;
 /// A hash table takes about this much per feature, room for growth included; pages may take as much.
 const HASHED_BYTES: u64 = 48;
 
@@ -115,10 +117,10 @@ impl Features {
     fn resolve_numbers(&mut self, keys: &mut [u64], done: &mut usize, budget: &Budget) -> Result<(), BudgetError> {
         while *done < keys.len() {
             // The table is much larger than the caches: asking for slots well ahead hides most of the misses.
-            if let (Lookup::Pages(pages), Some(&coming)) = (&self.lookup, keys.get(*done + LOOK_AHEAD)) {
-                if let Some(Some(page)) = pages.get((coming / PAGE as u64) as usize) {
-                    prefetch(page, coming as usize % PAGE);
-                }
+            if let (Lookup::Pages(pages), Some(&coming)) = (&self.lookup, keys.get(*done + LOOK_AHEAD))
+                && let Some(Some(page)) = pages.get((coming / PAGE as u64) as usize)
+            {
+                prefetch(page, coming as usize % PAGE);
             }
             keys[*done] = u64::from(self.number(keys[*done], budget)?);
             *done += 1;
@@ -139,10 +141,10 @@ impl Features {
     fn number(&mut self, number: u64, budget: &Budget) -> Result<u32, BudgetError> {
         if let Lookup::Pages(pages) = &self.lookup {
             let (page, slot) = ((number / PAGE as u64) as usize, number as usize % PAGE);
-            if let Some(Some(page)) = pages.get(page) {
-                if page[slot] != UNSEEN {
-                    return Ok(page[slot] - 1);
-                }
+            if let Some(Some(page)) = pages.get(page)
+                && page[slot] != UNSEEN
+            {
+                return Ok(page[slot] - 1);
             }
         }
         self.new_number(number, budget)
@@ -178,10 +180,10 @@ impl Features {
             return Ok(());
         }
         let used = pages.iter().flatten().count() as u64 + 1;
-        let needed = (used * PAGE as u64 * 4).saturating_add(page.saturating_mul(8));
+        let needed = used * PAGE as u64 * 4 + page.min(LARGEST_PAGE) * size_of::<Option<Vec<u32>>>() as u64;
         // Pages pay off if they fit easily or are about as small as a hash table.
         let worth = (HASHED_BYTES * self.numbers.len() as u64).max(budget.limit_bytes() * 2 / 5);
-        if needed > worth || self.tables.grow_to(needed).is_err() {
+        if page > LARGEST_PAGE || needed > worth || self.tables.grow_to(needed).is_err() {
             return self.change_to_hashing();
         }
         if page as usize >= pages.len() {
@@ -219,9 +221,9 @@ impl Features {
         if table.len() == table.capacity() {
             let room = (table.len() * 2).max(1024);
             // Old and new table are both there while entries move.
-            self.tables.resize((table.capacity() + 2 * room) as u64 * 33)?;
+            self.tables.resize(table.allocation_size() as u64 + hash_table_bytes(room))?;
             table.reserve(room - table.len(), |entry| mix(entry.0));
-            self.tables.resize(table.capacity() as u64 * 38)?;
+            self.tables.resize(table.allocation_size() as u64)?;
         }
         table.insert_unique(hash, (key, next as u32), |entry| mix(entry.0));
         Ok((next as u32, true))
@@ -229,14 +231,15 @@ impl Features {
 
     fn change_to_hashing(&mut self) -> Result<(), BudgetError> {
         let room = self.numbers.len() * 2;
-        self.tables.resize(self.tables.bytes() + room as u64 * 38)?;
+        self.tables.resize(self.tables.bytes() + hash_table_bytes(room))?;
         let mut table = HashTable::with_capacity(room);
         for (id, &number) in self.numbers.iter().enumerate() {
             let key = u128::from(number);
             table.insert_unique(mix(key), (key, id as u32), |entry: &(u128, u32)| mix(entry.0));
         }
+        let bytes = table.allocation_size() as u64;
         self.lookup = Lookup::Hashed(table);
-        self.tables.resize(room as u64 * 38)
+        self.tables.resize(bytes)
     }
 
     /// Pays for one more entry in each array; they grow by halves, exactly.
@@ -287,6 +290,12 @@ impl Features {
         self.lookup = Lookup::Pages(Vec::new());
         self.tables.resize(0)
     }
+}
+
+/// What a hash table for `entries` takes: a power of two of slots, at most 7/8 of them in use, with a byte of control each.
+fn hash_table_bytes(entries: usize) -> u64 {
+    let slots = (entries * 8 / 7 + 1).next_power_of_two().max(16) as u64;
+    slots * (size_of::<(u128, u32)>() as u64 + 1) + 16
 }
 
 fn mix(key: u128) -> u64 {

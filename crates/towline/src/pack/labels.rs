@@ -104,8 +104,13 @@ impl Labels {
             .then(|| self.names.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect());
         let histogram = self.histogram.as_ref().map(|h| h.iter().map(|(label, &rows)| (label.0, rows)).collect());
         let (min, max) = if self.rows == 0 { (0.0, 0.0) } else { (self.min, self.max) };
-        LabelSummary { names, histogram, min, max, mean: self.sum / self.rows.max(1) as f64 }
+        LabelSummary { names, histogram, min, max, mean: finite(self.sum / self.rows.max(1) as f64) }
     }
+}
+
+/// The manifest is JSON, which knows no infinity; squares and sums of the largest doubles overflow.
+fn finite(x: f64) -> f64 {
+    x.clamp(f64::MIN, f64::MAX)
 }
 
 /// Lengths of the rows seen so far.
@@ -150,6 +155,11 @@ impl RowStatistics {
 
     /// What the manifest says about them.
     pub fn summary(&self) -> RowSummary {
-        RowSummary { mean_sq_norm: self.sq_norms / self.rows.max(1) as f64, ..self.summary }
+        RowSummary {
+            min_sq_norm: finite(self.summary.min_sq_norm),
+            max_sq_norm: finite(self.summary.max_sq_norm),
+            mean_sq_norm: finite(self.sq_norms / self.rows.max(1) as f64),
+            ..self.summary
+        }
     }
 }

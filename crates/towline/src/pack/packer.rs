@@ -208,6 +208,9 @@ impl<'a> Packer<'a> {
                 .collect(),
         };
         for (column, &Scaling { shift, factor }) in arrangement.scaling.iter().enumerate() {
+            if !factor.is_finite() || factor <= 0.0 {
+                return Err(self.cannot_scale(order[column]));
+            }
             let always_present = u64::from(self.features.counts()[order[column] as usize]) == self.rows;
             if shift != 0.0 && !always_present {
                 arrangement.fill.push((column as u32, precision.round(-shift * factor)));
@@ -224,6 +227,15 @@ impl<'a> Packer<'a> {
             });
         }
         Ok(arrangement)
+    }
+
+    fn cannot_scale(&self, id: u32) -> PackError {
+        // Features with names are known by their number only while they are read.
+        let feature = self.features.numbers().get(id as usize).map_or(u64::from(id), |&number| number);
+        PackError::Mismatch {
+            problem: format!("the values of feature {feature} are too far apart or too close together to be scaled"),
+            remedy: "use --scale rows, or scale the data before packing".into(),
+        }
     }
 
     fn value_count(&self) -> u64 {

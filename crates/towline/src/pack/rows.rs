@@ -119,7 +119,7 @@ impl WaitingRows {
             }
             Place::Shuffled(_) => {
                 let (place, buckets) = (self.place, spill.len() as u128);
-                spill.write(&self.slabs, layout, |id| (u128::from(place.of(id)) * buckets >> 64) as usize)?;
+                spill.write(&self.slabs, layout, |id| ((u128::from(place.of(id)) * buckets) >> 64) as usize)?;
             }
         }
         self.slabs.clear();
@@ -184,7 +184,7 @@ impl WaitingRows {
         // The place as a fraction of its bucket: what the multiplication by `parts` leaves below 2^64.
         let piece_of = |id: u64| {
             let within = (u128::from(place.of(id)) * parts) & u128::from(u64::MAX);
-            (within * PIECES >> 64) as usize
+            ((within * PIECES) >> 64) as usize
         };
         spill.read(bucket, self.layout, ANY_COLUMN, |block| smaller.write(&[block], self.layout, piece_of))?;
         for piece in 0..smaller.len() {

@@ -53,6 +53,10 @@ impl Statistics {
                 Scaling { shift: min, factor: if max > min { 1.0 / (max - min) } else { 1.0 } }
             }
             _ => {
+                if !b.is_finite() {
+                    // The squares were too large to add: the caller refuses what is not a number.
+                    return Scaling { shift: 0.0, factor: f64::NAN };
+                }
                 let n = rows.max(1) as f64;
                 let variance = (b / n - (a / n) * (a / n)).max(0.0);
                 let deviation = variance.sqrt();

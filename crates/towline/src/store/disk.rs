@@ -30,6 +30,9 @@ impl DiskStore {
         if manifest.features > largest {
             return Err(StoreError::damaged(path, "more features than 32 bits can number"));
         }
+        for map in &manifest.feature_maps {
+            open_file(path, map)?;
+        }
         let files = manifest.block_files.iter().map(|entry| open_file(path, entry)).collect::<Result<Vec<_>, _>>()?;
         let bytes = read_checked(path, &manifest.table)?;
         let entries = table::parse(&path.join(&manifest.table.name), &bytes, &manifest)?;

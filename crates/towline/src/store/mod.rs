@@ -85,3 +85,6 @@ pub trait BlockStore: Send + Sync {
     /// On failure `into` is as it was before.
     fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,3 +163,6 @@ fn serve(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

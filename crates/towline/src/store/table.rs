@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use super::manifest::Manifest;
-use super::{BlockInfo, StoreError};
+use super::{BlockInfo, StoreError, format};
 
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 40;
@@ -54,6 +54,10 @@ pub fn parse(path: &Path, bytes: &[u8], manifest: &Manifest) -> Result<Vec<Entry
         *end = end
             .checked_add(entry.info.stored_bytes)
             .ok_or_else(|| damaged(format!("block {number} has an impossible size")))?;
+        let most = format::most_values(entry.info.stored_bytes);
+        if entry.info.values > most || u64::from(entry.info.rows) > most {
+            return Err(damaged(format!("block {number} has too few bytes for what it is said to hold")));
+        }
         rows += u64::from(entry.info.rows);
         values = values.saturating_add(entry.info.values);
     }

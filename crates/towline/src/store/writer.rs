@@ -109,10 +109,11 @@ impl StoreWriter {
             _ => {}
         }
         let folder = partial(target);
-        if let Err(error) = fs::create_dir(&folder) {
-            if error.kind() != std::io::ErrorKind::AlreadyExists {
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::io(&folder, "create it")(error));
             }
+            _ => {}
         }
         let lock = lock(&folder, target)?;
         remove_contents(&folder)?;
@@ -123,13 +124,17 @@ impl StoreWriter {
     }
 
     fn append(target: &Path) -> Result<StoreWriter, StoreError> {
+        // Looked at first: only a store has a message of its own for not being one.
+        Manifest::read(target)?;
         let lock = lock(target, target)?;
         let old = Manifest::read(target)?;
+        remove_abandoned(&partial(target));
         remove_unlisted(target, &old)?;
         let bytes = super::disk::read_checked(target, &old.table)?;
         let entries = table::parse(&target.join(&old.table.name), &bytes, &old)?;
         let mut writer = StoreWriter::new(target, target.to_path_buf(), Some(old.clone()), lock);
-        writer.generation = old.generation + 1;
+        let next = old.generation.checked_add(1);
+        writer.generation = next.ok_or_else(|| StoreError::damaged(target, "an impossible generation"))?;
         writer.files = old.block_files;
         writer.entries = entries;
         Ok(writer)
@@ -287,6 +292,13 @@ fn remove_contents(folder: &Path) -> Result<(), StoreError> {
         removed.map_err(StoreError::io(&path, "remove what an earlier run left"))?;
     }
     Ok(())
+}
+
+/// Removes what a replacement that was killed left beside a store, unless somebody is at work on it.
+fn remove_abandoned(folder: &Path) {
+    if let Ok(_lock) = lock(folder, folder) {
+        let _ = fs::remove_dir_all(folder);
+    }
 }
 
 /// Removes files that look like ours and that the manifest does not list.

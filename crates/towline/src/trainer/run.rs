@@ -133,8 +133,12 @@ impl<L: Loss> Run<'_, L> {
         if self.set.rows() == 0 {
             return Err(TrainError::NoWeight);
         }
-        if !self.options.start.is_empty() && self.certify_resident() <= self.options.tolerance {
-            return Ok(Status::Converged);
+        if !self.options.start.is_empty() {
+            // The first scan sums up w; only the second one tells how good it is.
+            self.certify_resident();
+            if self.certify_resident() <= self.options.tolerance {
+                return Ok(Status::Converged);
+            }
         }
         let mut schedule = CertificateSchedule::default();
         let status = loop {
@@ -166,8 +170,9 @@ impl<L: Loss> Run<'_, L> {
         let blocks = self.store.blocks().len() as u32;
         let mut schedule = CertificateSchedule::default();
         let mut trained_passes = 0;
-        if !self.options.start.is_empty() && self.certify_all()? <= self.options.tolerance {
-            return Ok(Status::Converged);
+        if !self.options.start.is_empty() {
+            // Sums up w. How good it is shows after the first pass: another scan would cost as much as that.
+            self.certify_all()?;
         }
         loop {
             let mut order: Vec<BlockId> = (0..blocks).map(BlockId).collect();
@@ -188,6 +193,9 @@ impl<L: Loss> Run<'_, L> {
                     self.reader.forget()?;
                     break;
                 }
+            }
+            if self.cost.visits == 0 {
+                return Err(TrainError::NoWeight);
             }
             trained_passes += 1;
             self.cost.passes += 1;

@@ -136,6 +136,12 @@ impl Header {
     }
 }
 
+/// The most rows or values that a block of this size can hold: every encoding spends at least a byte on each 128 of them. What is
+/// allocated for a block is bounded by this, whatever its header says.
+pub fn most_values(block_bytes: u64) -> u64 {
+    block_bytes.saturating_mul(packed::GROUP as u64)
+}
+
 /// Buffers that encoding and decoding need besides the block, kept between blocks.
 #[derive(Default)]
 pub struct Scratch {
@@ -195,6 +201,10 @@ fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &m
     if header.columns > block.columns() as u64 {
         return Err(FormatError::new("header", "the block has more columns than the store"));
     }
+    let most = most_values(bytes.len() as u64);
+    if header.values > most || u64::from(header.rows) > most {
+        return Err(FormatError::new("header", "more rows or values than the block has bytes for"));
+    }
     let sections = checked_sections(header, bytes)?;
     let (rows, values) = (header.rows as usize, header.values as usize);
     scratch.lengths.clear();
@@ -202,7 +212,6 @@ fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &m
     if scratch.lengths.iter().map(|&n| u64::from(n)).sum::<u64>() != header.values {
         return Err(FormatError::new("lengths", "the row lengths do not add up to the number of values"));
     }
-    // Each column takes no less than a byte per 128; this bounds what a hostile header can make us allocate below.
     block.reserve(rows, values);
     columns::decode(Bytes::new("columns", sections[COLUMNS]), header, &scratch.lengths, block)?;
     values::decode(Bytes::new("values", sections[VALUES]), header, scratch, block)?;
@@ -238,8 +247,9 @@ fn checked_sections<'a>(header: &Header, bytes: &'a [u8]) -> Result<[&'a [u8]; S
 /// How the values of a block are encoded, in words, for `towline info`.
 pub fn value_encoding(bytes: &[u8]) -> Option<&'static str> {
     let header = Header::parse(bytes).ok()?;
-    let at = HEADER_BYTES as u64 + header.section_bytes[LENGTHS] + header.section_bytes[COLUMNS];
-    values::encoding_name(*bytes.get(at as usize)?)
+    let before = header.section_bytes[LENGTHS].checked_add(header.section_bytes[COLUMNS])?;
+    let at = usize::try_from(before).ok()?.checked_add(HEADER_BYTES)?;
+    values::encoding_name(*bytes.get(at)?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use bitpacking::{BitPacker, BitPacker4x};
 use super::FormatError;
 use super::bytes::Bytes;
 
-const GROUP: usize = BitPacker4x::BLOCK_LEN;
+/// Numbers that share a width.
+pub const GROUP: usize = BitPacker4x::BLOCK_LEN;
 /// Bytes of a group for each bit of width.
 const BYTES_PER_BIT: usize = GROUP / 8;
 
