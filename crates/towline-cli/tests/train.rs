@@ -1,0 +1,146 @@
+//! Training as a user sees it, on the data that ships with the project.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
+}
+
+fn towline(arguments: &[&str]) -> Output {
+    Command::new(cargo_bin("towline")).args(arguments).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A folder with the a9a data packed.
+fn packed(block_size: &str) -> (TempDir, String) {
+    let folder = TempDir::new().unwrap();
+    let store = folder.path().join("a9a.tow").display().to_string();
+    let data = shipped("a9a.zst").display().to_string();
+    assert!(towline(&["pack", &data, "-o", &store, "--block-size", block_size, "-q"]).status.success());
+    (folder, store)
+}
+
+/// Optima on which LIBLINEAR, scikit-learn and others agree: a9a, C = 1, no bias.
+const OPTIMA: [(&str, f64); 2] = [("hinge", 11433.807), ("logistic", 10529.5626)];
+
+#[test]
+fn the_known_optima_are_found_in_memory_and_out_of_core() {
+    let (_folder, store) = packed("100K");
+    for memory in ["1G", "3M"] {
+        let plan = json(&towline(&["plan", &store, "--memory", memory, "--json"]));
+        assert_eq!(plan["in_memory"].as_bool(), Some(memory == "1G"));
+        for (loss, optimum) in OPTIMA {
+            let run = json(&towline(&[
+                "train",
+                &store,
+                "--loss",
+                loss,
+                "--tolerance",
+                "1e-6",
+                "--memory",
+                memory,
+                "--json",
+                "--restart",
+            ]));
+            let (objective, gap) = (run["objective"].as_f64().unwrap(), run["relative_gap"].as_f64().unwrap());
+            assert_eq!(run["status"], "converged");
+            assert!(gap <= 1e-6, "{loss} {memory}: gap {gap}");
+            assert!((objective - optimum).abs() < 2e-6 * optimum, "{loss} {memory}: {objective}");
+            let (peak, budget) =
+                (run["peak_memory_bytes"].as_u64().unwrap(), if memory == "1G" { 1 << 30 } else { 3 << 20 });
+            assert!(peak <= budget + (16 << 20), "{loss} {memory}: peak {peak}");
+        }
+    }
+}
+
+#[test]
+fn a_model_predicts_what_it_was_judged_by() {
+    let (folder, store) = packed("1M");
+    let model = folder.path().join("m.towm").display().to_string();
+    let test = shipped("a9a.t.zst").display().to_string();
+    let run = json(&towline(&["train", &store, "-o", &model, "--loss", "logistic", "--test", &test, "--json"]));
+    let quality = json(&towline(&["eval", &model, &test, "--json"]));
+    assert_eq!(run["test"], quality);
+    assert!(quality["accuracy"].as_f64().unwrap() > 0.84);
+    let lines = |extra: &[&str]| -> Vec<String> {
+        let output = towline(&[&["predict", &model, &test], extra].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap().lines().map(String::from).collect()
+    };
+    let (labels, scores, probabilities) = (lines(&[]), lines(&["--scores"]), lines(&["--probabilities"]));
+    assert_eq!(labels.len(), 16_281);
+    for ((label, score), probability) in labels.iter().zip(&scores).zip(&probabilities) {
+        let (score, probability): (f64, f64) = (score.parse().unwrap(), probability.parse().unwrap());
+        assert_eq!(label, if score > 0.0 { "1" } else { "-1" });
+        assert!((probability - 1.0 / (1.0 + (-score).exp())).abs() < 1e-12);
+    }
+    // A store of the same rows gives the same scores in the order of the input, although its rows are shuffled.
+    let shuffled = folder.path().join("t.tow").display().to_string();
+    assert!(towline(&["pack", &test, "-o", &shuffled, "-q"]).status.success());
+    let from_store = String::from_utf8(towline(&["predict", &model, &shuffled, "--scores"]).stdout).unwrap();
+    for (a, b) in scores.iter().zip(from_store.lines()) {
+        assert!((a.parse::<f64>().unwrap() - b.parse::<f64>().unwrap()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_run_goes_on_where_it_ended() {
+    let (folder, store) = packed("100K");
+    let model = folder.path().join("m.towm").display().to_string();
+    let train =
+        |extra: &[&str]| towline(&[&["train", &store, "-o", &model, "--tolerance", "1e-5", "--json"], extra].concat());
+    let first = train(&["--max-passes", "3"]);
+    assert_eq!(first.status.code(), Some(5), "not converged");
+    let first: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let second = json(&train(&[]));
+    assert!(second["dual_objective"].as_f64() > first["dual_objective"].as_f64());
+    assert_eq!(json(&train(&[]))["sweeps"].as_u64(), Some(0), "nothing is left to do");
+    let other = folder.path().join("other.towm").display().to_string();
+    let warm = json(&towline(&["train", &store, "-o", &other, "-C", "2", "--warm-start", &model, "--json"]));
+    assert_eq!(warm["status"], "converged");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let (folder, store) = packed("1M");
+    let bad_model = folder.path().join("bad.towm");
+    std::fs::write(&bad_model, "TOWMODEL and then nothing").unwrap();
+    let bad = bad_model.display().to_string();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["train", &store, "--loss", "hinges"], 1, "hinge, squared-hinge"),
+        (&["train", &store, "-C", "0"], 1, "-C must be a number above 0"),
+        (&["train", &store, "--memory", "1M"], 3, "use --memory"),
+        (&["train", &store, "--positive", "5"], 4, "no row has the label '5'; labels are -1, 1"),
+        (&["train", &store, "--class-weight", "1:2"], 4, "'1:2' is not a class weight; write -1=W or 1=W"),
+        (&["info", &bad], 1, "bad.towm: checksum mismatch"),
+        (&["eval", &bad, &store], 1, "bad.towm: checksum mismatch"),
+    ];
+    for (arguments, code, message) in cases {
+        let output = towline(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_changed_file_is_not_trained_from_an_old_store() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("rows.svm");
+    std::fs::write(&file, "1 1:1\n-1 2:1\n").unwrap();
+    let name = file.display().to_string();
+    assert!(towline(&["train", &name]).status.success());
+    assert!(towline(&["train", &name, "--restart"]).status.success());
+    std::fs::write(&file, "1 1:1\n-1 2:1\n1 3:1\n").unwrap();
+    let output = towline(&["train", &name]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has changed since"));
+}
