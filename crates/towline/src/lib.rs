@@ -1,4 +1,52 @@
 //! Towline trains linear models exactly on data that does not fit in memory, inside a memory budget that it keeps.
+//!
+//! ```text
+//! text, csv, parquet, arrow ─► input ─► pack ─► store: blocks of rows on disk
+//!        store ─► read-ahead ─► working set ─► order ─► solver: one row at a time ─► dual variables and w
+//!        trainer: the only outer loop; stops on the certificate ─► model ─► predict, evaluate
+//! ```
+//! What is minimised is `F(w) = ½‖w‖² + Σ c_i L(y_i, w·x_i)`. Every model carries its relative duality gap: its objective is at most that
+//! part above the optimum, whatever the solver did. Everything that grows with the data asks a [`budget::Budget`] first.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use towline::block::{Block, Layout, RowInfo};
+//! use towline::budget::Budget;
+//! use towline::loss::AnyLoss;
+//! use towline::objective::{Objective, Targets};
+//! use towline::order::OrderName;
+//! use towline::store::MemoryStore;
+//! use towline::trainer::{Selection, Status, TrainOptions, train};
+//!
+//! // Two rows of two features, one of each class.
+//! let mut rows = Block::new(Layout::SPARSE_F32, 2);
+//! rows.push(RowInfo { label: 1.0, weight: 1.0, group: 0, id: 0 }, [(0, 1.0)]);
+//! rows.push(RowInfo { label: -1.0, weight: 1.0, group: 0, id: 1 }, [(1, 1.0)]);
+//!
+//! let names = ["-1".to_string(), "1".to_string()];
+//! let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
+//! let options = TrainOptions {
+//!     objective: Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c: 10.0, bias: 0.0, targets },
+//!     tolerance: 1e-6,
+//!     max_passes: 100,
+//!     max_time: None,
+//!     order: OrderName::Auto,
+//!     cache_share: 0.5,
+//!     selection: Selection::Gradient,
+//!     rounds: 3,
+//!     seed: 0,
+//!     start: Vec::new(),
+//!     checkpoint: None,
+//!     stop: Arc::default(),
+//! };
+//! let store = Arc::new(MemoryStore::new(vec![rows]));
+//! let trained = train(store, &options, &Budget::new(16 << 20), &mut ())?;
+//! assert_eq!(trained.status, Status::Converged);
+//! assert!(trained.certificate.relative_gap() <= 1e-6);
+//! // The margins are exactly 1: w = (1, -1), and no bias.
+//! assert_eq!(trained.weights, [1.0, -1.0, 0.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 pub mod block;
 pub mod budget;
 pub mod evaluate;
