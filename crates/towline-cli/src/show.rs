@@ -37,7 +37,11 @@ pub fn table(rows: &[(String, String)]) -> String {
 
 /// A number without more digits than it needs.
 pub fn number(x: f64) -> String {
-    if x == x.trunc() && x.abs() < 1e15 { format!("{x}") } else { format!("{x:.6}").trim_end_matches('0').to_string() }
+    if x == x.trunc() && x.abs() < 1e15 {
+        format!("{x}")
+    } else {
+        format!("{x:.6}").trim_end_matches('0').trim_end_matches('.').to_string()
+    }
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Arrangement {
         if self.scale != Scale::None {
             self.rescale(entries);
         }
-        let sq_norm = entries.iter().map(|&(_, v)| v * v).sum();
+        let sq_norm = entries.iter().fold(0.0, |sum, &(_, v)| sum + v * v);
         statistics.add(entries.len() as u64, sq_norm);
         block.push(info, entries.iter().copied());
     }

@@ -96,6 +96,7 @@ pub struct Source {
     /// Its size on disk, 0 if unknown.
     pub bytes: u64,
     /// When it was last changed, in nanoseconds since 1970; 0 if unknown.
+    #[serde(default)]
     pub modified: u64,
     /// The generation that it became part of.
     pub generation: u64,

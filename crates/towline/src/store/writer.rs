@@ -71,6 +71,7 @@ pub struct StoreWriter {
     files: Vec<FileEntry>,
     entries: Vec<Entry>,
     open: Option<BlockFile>,
+    published: bool,
     _lock: File,
 }
 
@@ -117,6 +118,7 @@ impl StoreWriter {
         }
         let lock = lock(&folder, target)?;
         remove_contents(&folder)?;
+        remove_replaced(&folder)?;
         let writer = StoreWriter::new(target, folder, None, lock);
         fs::create_dir(writer.folder.join(BLOCK_FOLDER))
             .map_err(StoreError::io(&writer.folder, "create a folder in it"))?;
@@ -149,6 +151,7 @@ impl StoreWriter {
             files: Vec::new(),
             entries: Vec::new(),
             open: None,
+            published: false,
             _lock: lock,
         }
     }
@@ -224,13 +227,19 @@ impl StoreWriter {
         Ok(manifest)
     }
 
-    fn publish(&self) -> Result<(), StoreError> {
+    fn publish(&mut self) -> Result<(), StoreError> {
         if self.target.exists() {
             exchange(&self.folder, &self.target).map_err(StoreError::io(&self.target, "replace it"))?;
-            fs::remove_dir_all(&self.folder).map_err(StoreError::io(&self.folder, "remove the replaced store"))?;
+            self.published = true;
+            // Out of the way first: another writer may take the name of the folder at once, and must not lose what it puts there.
+            let replaced = self.folder.with_extension(format!("replaced-{}", std::process::id()));
+            fs::rename(&self.folder, &replaced)
+                .map_err(StoreError::io(&self.folder, "move the replaced store away"))?;
+            fs::remove_dir_all(&replaced).map_err(StoreError::io(&replaced, "remove the replaced store"))?;
         } else {
             fs::rename(&self.folder, &self.target)
                 .map_err(StoreError::io(&self.target, "move the finished store there"))?;
+            self.published = true;
         }
         let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         sync_folder(parent)
@@ -248,6 +257,9 @@ impl StoreWriter {
 impl Drop for StoreWriter {
     fn drop(&mut self) {
         // After success the folder has been renamed away; after a failure what is left is of no use to anybody.
+        if self.published {
+            return;
+        }
         if self.folder != self.target {
             let _ = fs::remove_dir_all(&self.folder);
         } else if let Ok(current) = Manifest::read(&self.target) {
@@ -299,6 +311,20 @@ fn remove_abandoned(folder: &Path) {
     if let Ok(_lock) = lock(folder, folder) {
         let _ = fs::remove_dir_all(folder);
     }
+}
+
+/// Removes old stores whose replacement was interrupted after the new one was in place.
+fn remove_replaced(partial: &Path) -> Result<(), StoreError> {
+    let folder = partial.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let pattern = partial.with_extension("replaced-");
+    let Some(prefix) = pattern.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
+    for entry in fs::read_dir(folder).map_err(StoreError::io(folder, "list it"))?.flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
+            // Its owner may be removing it at this moment, which is as good.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// Removes files that look like ours and that the manifest does not list.

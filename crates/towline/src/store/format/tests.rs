@@ -117,3 +117,11 @@ fn every_encoding_is_chosen_where_it_fits() {
     assert_eq!(encode_rows(&make(&noise), ValueKind::F32), "32-bit floats");
     assert_eq!(encode_rows(&make(&noise), ValueKind::F64), "64-bit floats");
 }
+
+/// A constant that is no 32-bit float must not be taken for one when its block is read beside blocks of such floats.
+#[test]
+fn constants_that_need_64_bits_say_so() {
+    let rows = vec![vec![(0, 0.1), (3, 0.1)], vec![(1, 0.3)]];
+    let header = encode(&block(5, &rows, ValueKind::F64), &mut Scratch::default(), &mut Vec::new());
+    assert_eq!(header.layout.values, ValueKind::F64);
+}

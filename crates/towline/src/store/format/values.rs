@@ -62,8 +62,13 @@ fn floats_kind<V: Copy + PartialEq + From<f32>>(block: &Block, values: &[V], is_
         start = end;
     }
     if same_in_rows {
-        let all_ones = values.iter().all(|&v| v == V::from(1.0));
-        return if all_ones { ValueKind::Ones } else { ValueKind::PerRow };
+        if values.iter().all(|&v| v == V::from(1.0)) {
+            return ValueKind::Ones;
+        }
+        // Beside blocks of 32-bit floats these rows would be decoded as such, so only constants that are some may stay constants.
+        if values.iter().all(|&v| is_f32(v)) {
+            return ValueKind::PerRow;
+        }
     }
     if values.iter().all(|&v| is_f32(v)) { ValueKind::F32 } else { ValueKind::F64 }
 }
