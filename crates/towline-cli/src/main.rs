@@ -1,4 +1,5 @@
 //! `towline`: exact linear models on data larger than memory.
+mod allocator;
 mod cat;
 mod exit;
 mod generate;
@@ -38,8 +39,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    allocator::give_back_freed_memory();
     ignore_file_size_signal();
+    let arguments = Arguments::parse();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Info(arguments) => info::run(&arguments),

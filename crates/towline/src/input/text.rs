@@ -4,13 +4,12 @@
 //! a fixed number of [`Job`]s that are paid for once and go round, so memory does not depend on the size of the file; only
 //! a record longer than a piece makes its job grow, and it asks the budget first.
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use super::bytes::{self, Input};
+use super::bytes::{self, Input, Opened};
 use super::{InputError, Place, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
 
@@ -39,6 +38,9 @@ pub trait RecordParser: Send + Sync {
     fn rows_bytes(&self, text: &[u8]) -> u64 {
         text.len() as u64 * (BYTES_PER_TEXT_BYTE - 1)
     }
+
+    /// Makes room in `batch` for the rows of a piece that holds one long record, exactly: so much has been paid for.
+    fn reserve(&self, _text: &[u8], _batch: &mut RowBatch) {}
 
     /// Appends the records of `text` to `batch`.
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError>;
@@ -98,18 +100,17 @@ impl Job {
     }
 
     fn parse(mut self) -> Outcome {
-        let budget_error = |job: &Job, source| InputError::Budget { file: job.file.to_string(), source };
         let Some(parser) = self.parser.clone() else { return Ok(self) };
         self.batch.clear();
         if self.text.len() > self.piece_bytes {
-            let needed = self.text.capacity() as u64 + parser.rows_bytes(&self.text);
-            self.paid.grow_to(needed).map_err(|source| budget_error(&self, source))?;
+            parser.reserve(&self.text, &mut self.batch);
         }
         parser
             .parse(&self.text, &mut self.batch)
             .map_err(|error| error.locate(&self.file, self.first_line, &self.text))?;
         let held = self.text.capacity() as u64 + self.batch.capacity_bytes();
-        self.paid.grow_to(held).map_err(|source| budget_error(&self, source))?;
+        let refused = |source| InputError::Budget { file: self.file.to_string(), source };
+        self.paid.grow_to(held).map_err(refused)?;
         Ok(self)
     }
 }
@@ -186,14 +187,25 @@ impl TextSource {
         }
         let reader = Reader {
             format: format.clone(),
+            budget: budget.clone(),
             free: free_rx,
+            spare: Vec::new(),
+            jobs,
             work: work_tx,
             piece_bytes: limits.piece_bytes,
             progress: progress.clone(),
             number: 0,
         };
         threads.push(std::thread::spawn(move || reader.run(inputs, &done_tx)));
-        Ok(TextSource { format, done: Some(done_rx), free: Some(free_tx), waiting: BTreeMap::new(), next: 0, threads, lent })
+        Ok(TextSource {
+            format,
+            done: Some(done_rx),
+            free: Some(free_tx),
+            waiting: BTreeMap::new(),
+            next: 0,
+            threads,
+            lent,
+        })
     }
 }
 
@@ -259,7 +271,12 @@ fn parse_jobs(work: &Receiver<Job>, done: &Sender<(u64, Outcome)>) {
 /// The reading thread.
 struct Reader {
     format: Arc<dyn TextFormat>,
+    budget: Budget,
     free: Receiver<Job>,
+    /// Jobs that were called back to make room for a long record.
+    spare: Vec<Job>,
+    /// How many jobs there are.
+    jobs: usize,
     work: Sender<Job>,
     piece_bytes: usize,
     progress: Progress,
@@ -296,7 +313,10 @@ impl Reader {
         let mut rest: Vec<u8> = Vec::new();
         let mut line = 1;
         loop {
-            let mut job = self.free.recv().map_err(|_| Stop::Closed)?;
+            let mut job = match self.spare.pop() {
+                Some(job) => job,
+                None => self.free.recv().map_err(|_| Stop::Closed)?,
+            };
             job.text.clear();
             job.text.append(&mut rest);
             if rest.capacity() > self.piece_bytes {
@@ -305,7 +325,7 @@ impl Reader {
             }
             job.file = name.clone();
             job.first_line = line;
-            let (mut whole, at_end) = self.fill(&mut job, &mut opened.reader, parser.as_deref())?;
+            let (mut whole, at_end) = self.fill(&mut job, &mut opened, parser.as_deref())?;
             if parser.is_none() {
                 let (new, header) = self.format.parser(&name, &job.text[..whole]).map_err(Stop::Failed)?;
                 // The format now says itself where its records end.
@@ -320,6 +340,13 @@ impl Reader {
                 rest.extend_from_slice(&job.text[whole..]);
                 job.text.truncate(whole);
             }
+            if let (true, Some(parser)) = (job.text.len() > self.piece_bytes, &parser) {
+                // Rows of a long record are paid for here, where it is known what else is on its way.
+                let needed = job.text.capacity() as u64 + parser.rows_bytes(&job.text);
+                if !self.pay(&mut job, needed)? {
+                    return Err(self.too_long(&job, &mut opened, Some(&**parser)));
+                }
+            }
             line += memchr::memchr_iter(b'\n', &job.text).count() as u64;
             job.parser = parser.clone();
             job.number = self.number;
@@ -333,9 +360,9 @@ impl Reader {
 
     /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
     fn fill(
-        &self,
+        &mut self,
         job: &mut Job,
-        reader: &mut dyn Read,
+        opened: &mut Opened,
         parser: Option<&dyn RecordParser>,
     ) -> Result<(usize, bool), Stop> {
         // What is there already has no end of a record in it.
@@ -345,15 +372,14 @@ impl Reader {
             // record, at most half as much again, is copied to the next piece.
             let beyond = (wanted - self.piece_bytes) as u64;
             let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + beyond + beyond / 2;
-            job.paid
-                .grow_to(needed)
-                .map_err(|source| Stop::Failed(InputError::Budget { file: job.file.to_string(), source }))?;
+            if !self.pay(job, needed)? {
+                return Err(self.too_long(job, opened, parser));
+            }
             let from = job.text.len();
             job.text.reserve_exact(wanted - from);
             job.text.resize(wanted, 0);
-            let got = bytes::read_fully(&mut &mut *reader, &mut job.text[from..]).map_err(|source| {
-                Stop::Failed(InputError::Io { file: job.file.to_string(), action: "read it to its end", source })
-            })?;
+            let got = bytes::read_fully(&mut opened.reader, &mut job.text[from..])
+                .map_err(|source| Stop::Failed(opened.compression.read_error(&job.file, source)))?;
             job.text.truncate(from + got);
             if job.text.len() < wanted {
                 return Ok((job.text.len(), true));
@@ -367,6 +393,42 @@ impl Reader {
             }
             wanted = longer(wanted);
         }
+    }
+
+    /// Makes `job` hold `needed` bytes. If there is no room, what was read before is waited for: then this job is the only one.
+    fn pay(&mut self, job: &mut Job, needed: u64) -> Result<bool, Stop> {
+        while job.paid.grow_to(needed).is_err() {
+            if self.spare.len() + 1 == self.jobs {
+                return Ok(false);
+            }
+            self.spare.push(self.free.recv().map_err(|_| Stop::Closed)?);
+        }
+        Ok(true)
+    }
+
+    /// The refusal of a record, with its true size: the rest of it is read, and forgotten, to know that.
+    fn too_long(&self, job: &Job, opened: &mut Opened, parser: Option<&dyn RecordParser>) -> Stop {
+        let rows_bytes = |text: &[u8]| match parser {
+            Some(parser) => parser.rows_bytes(text),
+            None => text.len() as u64 * (BYTES_PER_TEXT_BYTE - 1),
+        };
+        let (mut text_bytes, mut needed) = (job.text.len() as u64, rows_bytes(&job.text));
+        let mut more = vec![0; self.piece_bytes];
+        while let Ok(got @ 1..) = bytes::read_fully(&mut opened.reader, &mut more) {
+            let end = memchr::memchr(b'\n', &more[..got]);
+            let part = &more[..end.unwrap_or(got)];
+            text_bytes += part.len() as u64;
+            needed += rows_bytes(part);
+            if end.is_some() {
+                break;
+            }
+        }
+        let wanted_bytes = text_bytes + text_bytes / 2 + needed;
+        let free_bytes = self.budget.free_bytes() + job.paid.bytes();
+        let limit_bytes = self.budget.limit_bytes();
+        let least_bytes = limit_bytes - free_bytes + wanted_bytes;
+        let source = BudgetError { purpose: "a long row", wanted_bytes, free_bytes, limit_bytes, least_bytes };
+        Stop::Failed(InputError::Budget { file: job.file.to_string(), source })
     }
 }
 

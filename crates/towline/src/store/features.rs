@@ -72,7 +72,8 @@ impl FeatureMap {
     /// Reads the map of a store.
     pub fn read(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
         // The bytes of the file and what they become.
-        let bytes = manifest.feature_maps.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes.saturating_mul(2)));
+        let bytes =
+            manifest.feature_maps.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes.saturating_mul(2)));
         let paid = budget.reserve("feature names", bytes)?;
         let mut parts = Vec::new();
         let mut first = 0;

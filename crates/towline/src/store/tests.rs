@@ -24,8 +24,7 @@ fn on_disk(rows: &[Vec<(u32, f64)>], folder: &std::path::Path) -> DiskStore {
     };
     let (text, store) = (folder.join("rows.svm"), folder.join("rows.tow"));
     std::fs::write(&text, rows.iter().enumerate().map(line).collect::<String>()).unwrap();
-    let options =
-        PackOptions { shuffle_seed: None, renumber: false, block_bytes: Some(600), ..PackOptions::default() };
+    let options = PackOptions { shuffle_seed: None, renumber: false, block_bytes: Some(600), ..PackOptions::default() };
     pack(&[Input::File(text)], &store, &options, &Budget::unlimited(), &Progress::default()).unwrap();
     DiskStore::open(store).unwrap()
 }

@@ -229,7 +229,8 @@ fn line() -> impl Strategy<Value = String> {
         let entries: String = entries.iter().map(|(blank, index, value)| format!("{blank}{index}:{value}")).collect();
         format!("{label}{group}{entries}{tail}{end}")
     });
-    let empty = (prop_oneof![Just(""), Just("  "), Just("# c 1:1")], end).prop_map(|(text, end)| format!("{text}{end}"));
+    let empty =
+        (prop_oneof![Just(""), Just("  "), Just("# c 1:1")], end).prop_map(|(text, end)| format!("{text}{end}"));
     prop_oneof![5 => filled, 1 => empty]
 }
 

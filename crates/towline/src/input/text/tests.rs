@@ -149,7 +149,11 @@ fn the_batch_that_the_consumer_holds_stays_paid_for() {
     assert!(source.next_batch(&mut batch).unwrap());
     assert!(batch.values.len() >= 4999);
     let held = budget.limit_bytes() - budget.free_bytes();
-    assert!(held >= batch.capacity_bytes(), "{held} bytes are paid for, the batch alone has {}", batch.capacity_bytes());
+    assert!(
+        held >= batch.capacity_bytes(),
+        "{held} bytes are paid for, the batch alone has {}",
+        batch.capacity_bytes()
+    );
 }
 
 #[test]
