@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     rows: Option<u64>,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
+    #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
     memory: Option<u64>,
 }
 
@@ -45,12 +45,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         block.clear();
         store.read(BlockId(number), &mut buffers, &mut block)?;
         for i in 0..(block.rows() as u64).min(left) as usize {
-            line.write(block.info(i), block.row(i), &mut out)?;
+            line.write(block.info(i), block.row(i), &mut out).map_err(where_to)?;
         }
         left = left.saturating_sub(block.rows() as u64);
     }
     out.flush().context(show::STDOUT)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what could not be written to.
+fn where_to(error: anyhow::Error) -> anyhow::Error {
+    if error.is::<std::io::Error>() { error.context(show::STDOUT) } else { error }
 }
 
 struct RowWriter<'a> {

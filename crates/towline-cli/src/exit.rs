@@ -43,10 +43,15 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
     }
     let (code, message) = match budget_error(&error) {
         Some(refused) => (BUDGET, budget_message(refused)),
-        None => (code_of(&error), format!("{error:#}")),
+        None => (code_of(&error), words(&error)),
     };
     eprintln!("towline: {message}");
     ExitCode::from(code)
+}
+
+/// Our own errors have their causes in their words already; others are told with all of their causes.
+fn words(error: &anyhow::Error) -> String {
+    if error.is::<PackError>() || error.is::<StoreError>() { error.to_string() } else { format!("{error:#}") }
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {

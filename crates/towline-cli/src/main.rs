@@ -1,4 +1,5 @@
 //! `towline`: exact linear models on data larger than memory.
+mod allocator;
 mod cat;
 mod eval;
 mod exit;
@@ -56,9 +57,10 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_freed_memory();
     keep_guarded_panics_quiet();
-    let arguments = Arguments::parse();
     ignore_file_size_signal();
+    let arguments = Arguments::parse();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),

@@ -39,10 +39,10 @@ pub struct Arguments {
     #[arg(long)]
     append: bool,
     /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
+    #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
     memory: Option<u64>,
     /// Threads that parse and encode [default: all processors]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
+    #[arg(long, value_parser = threads, allow_hyphen_values = true)]
     threads: Option<u16>,
     /// A file with one sample weight per line, for the rows of all inputs in order
     #[arg(long, value_name = "FILE")]
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long)]
     keep_order: bool,
     /// Seed of the shuffle
-    #[arg(long, default_value_t = 0, conflicts_with = "keep_order")]
+    #[arg(long, default_value_t = 0, conflicts_with = "keep_order", allow_negative_numbers = true)]
     seed: u64,
     /// Keep columns in the order of the features instead of numbering them by frequency
     #[arg(long)]
@@ -63,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
     precision: PrecisionName,
     /// Size of a block in memory, such as 4M [default: 4M, less where the budget is small]
-    #[arg(long, value_parser = size::parse)]
+    #[arg(long, value_parser = block_size, allow_hyphen_values = true)]
     block_size: Option<u64>,
     #[command(flatten)]
     reading: InputArguments,
@@ -73,6 +73,25 @@ pub struct Arguments {
     /// Print the summary as JSON on standard output
     #[arg(long)]
     json: bool,
+}
+
+fn threads(text: &str) -> Result<u16, String> {
+    const MOST: u16 = 512;
+    text.parse()
+        .ok()
+        .filter(|threads| (1..=MOST).contains(threads))
+        .ok_or_else(|| format!("'{text}' is not a whole number from 1 to {MOST}"))
+}
+
+/// Below this every block is little more than its header.
+const LEAST_BLOCK_BYTES: u64 = 1 << 10;
+
+fn block_size(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text)?;
+    if bytes < LEAST_BLOCK_BYTES {
+        return Err(format!("blocks have at least {}", size::show(LEAST_BLOCK_BYTES)));
+    }
+    Ok(bytes)
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -123,6 +142,10 @@ impl Arguments {
 /// Packs and says what came of it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
+    let named = arguments.inputs.iter().chain(&arguments.weights).filter(|name| *name == "-").count();
+    if named > 1 {
+        bail!("standard input is named twice; it can be read only once");
+    }
     let inputs = expand(&arguments.inputs)?;
     let options = arguments.options();
     let stop = options.stop.clone();

@@ -62,6 +62,20 @@ impl Compression {
             _ => Compression::None,
         }
     }
+
+    /// What a failure to read `file` to its end means: damage, if it was the unpacking that failed and not the system.
+    pub fn read_error(self, file: &str, source: io::Error) -> InputError {
+        if self == Compression::None || source.raw_os_error().is_some() {
+            return InputError::Io { file: file.to_string(), action: "read it to its end", source };
+        }
+        let format = match self {
+            Compression::Gzip => "gzip",
+            Compression::Bzip2 => "bzip2",
+            _ => "Zstandard",
+        };
+        let problem = format!("the {format} data is damaged or ends too early ({source})");
+        InputError::file(file, problem, "copy or download the file again")
+    }
 }
 
 /// A readable stream of plain bytes that counts what it takes from the disk.
@@ -92,11 +106,8 @@ impl Stream {
         let opens_anew = input.size_bytes().is_some();
         let mut opened = open(input, if opens_anew { &unseen } else { progress })?;
         let mut head = vec![0; bytes];
-        let seen = read_fully(&mut opened.reader, &mut head).map_err(|source| InputError::Io {
-            file: input.name(),
-            action: "read it",
-            source,
-        })?;
+        let seen = read_fully(&mut opened.reader, &mut head)
+            .map_err(|source| opened.compression.read_error(&input.name(), source))?;
         head.truncate(seen);
         if opens_anew {
             return Ok((input.clone().into(), head));

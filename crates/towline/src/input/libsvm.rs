@@ -92,6 +92,10 @@ impl Libsvm {
 }
 
 impl TextFormat for Libsvm {
+    fn head_bytes(&self, _seen: &[u8]) -> usize {
+        BYTE_ORDER_MARK.len()
+    }
+
     fn parser(&self, _file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
         let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         Ok((self.parser.clone(), mark))
@@ -121,9 +125,16 @@ impl TextFormat for Libsvm {
 
 impl RecordParser for Parser {
     fn rows_bytes(&self, text: &[u8]) -> u64 {
-        let values = memchr::memchr_iter(b':', text).count() as u64;
-        // Growing by doubling may leave as much room again.
-        2 * 16 * (values + 1)
+        let (values, rows) = most_values_and_rows(text);
+        16 * values as u64 + 24 * rows as u64
+    }
+
+    fn reserve(&self, text: &[u8], batch: &mut RowBatch) {
+        let (values, rows) = most_values_and_rows(text);
+        batch.keys.reserve_exact(values);
+        batch.values.reserve_exact(values);
+        batch.ends.reserve_exact(rows);
+        batch.labels.reserve_exact(rows);
     }
 
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError> {
@@ -134,6 +145,10 @@ impl RecordParser for Parser {
         }
         Ok(())
     }
+}
+
+fn most_values_and_rows(text: &[u8]) -> (usize, usize) {
+    (memchr::memchr_iter(b':', text).count(), memchr::memchr_iter(b'\n', text).count() + 1)
 }
 
 #[inline(always)]
@@ -323,7 +338,11 @@ impl Parser {
 fn shown(text: &[u8], at: usize) -> String {
     let rest = &text[at..];
     let end = rest.iter().position(|&b| is_blank(b) || b == b'\n').unwrap_or(rest.len());
-    let mut shown = String::from_utf8_lossy(&rest[..end.min(40)]).into_owned();
+    let mut shown = String::new();
+    for character in String::from_utf8_lossy(&rest[..end.min(40)]).chars() {
+        // What a terminal would not show, or obey, is spelled out.
+        if character.is_control() { shown.extend(character.escape_default()) } else { shown.push(character) }
+    }
     if end > 40 {
         shown.push('…');
     }

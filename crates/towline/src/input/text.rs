@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use super::bytes::{self, Input, Stream};
+use super::bytes::{self, Input, Opened, Stream};
 use super::{InputError, Place, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
 
@@ -45,6 +45,9 @@ pub trait RecordParser: Send + Sync {
     fn rows_bytes(&self, text: &[u8]) -> u64 {
         text.len() as u64 * (BYTES_PER_TEXT_BYTE - 1)
     }
+
+    /// Makes room in `batch` for the rows of a piece that holds one long record, exactly: so much has been paid for.
+    fn reserve(&self, _text: &[u8], _batch: &mut RowBatch) {}
 
     /// Appends the records of `text` to `batch`.
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError>;
@@ -104,18 +107,17 @@ impl Job {
     }
 
     fn parse(mut self) -> Outcome {
-        let budget_error = |job: &Job, source| InputError::Budget { file: job.file.to_string(), source };
         let Some(parser) = self.parser.clone() else { return Ok(self) };
         self.batch.clear();
         if self.text.len() > self.piece_bytes {
-            let needed = self.text.capacity() as u64 + parser.rows_bytes(&self.text);
-            self.paid.grow_to(needed).map_err(|source| budget_error(&self, source))?;
+            parser.reserve(&self.text, &mut self.batch);
         }
         parser
             .parse(&self.text, &mut self.batch)
             .map_err(|error| error.locate(&self.file, self.first_line, &self.text))?;
         let held = self.text.capacity() as u64 + self.batch.capacity_bytes();
-        self.paid.grow_to(held).map_err(|source| budget_error(&self, source))?;
+        let refused = |source| InputError::Budget { file: self.file.to_string(), source };
+        self.paid.grow_to(held).map_err(refused)?;
         Ok(self)
     }
 }
@@ -225,6 +227,8 @@ impl TextSource {
         let reader = Reader {
             format: format.clone(),
             free: free_rx,
+            spare: Vec::new(),
+            jobs,
             work: work_tx,
             piece_bytes: limits.piece_bytes,
             budget: budget.clone(),
@@ -307,6 +311,10 @@ fn parse_jobs(work: &Receiver<Job>, done: &Sender<(u64, Outcome)>) {
 struct Reader {
     format: Arc<dyn TextFormat>,
     free: Receiver<Job>,
+    /// Jobs that were called back to make room for a long record.
+    spare: Vec<Job>,
+    /// How many jobs there are.
+    jobs: usize,
     work: Sender<Job>,
     piece_bytes: usize,
     budget: Budget,
@@ -339,7 +347,7 @@ impl Reader {
     fn read_input(&mut self, input: Stream) -> Result<(), Stop> {
         let name: Arc<str> = input.name().into();
         let mut opened = input.open(&self.progress).map_err(Stop::Failed)?;
-        let mut head = self.read_head(&name, &mut opened.reader)?;
+        let mut head = self.read_head(&name, &mut opened)?;
         // A head that ends within a line is cut there, unless it is all there is.
         let whole = match memchr::memrchr(b'\n', &head.bytes) {
             Some(at) if head.bytes.len() >= self.format.head_bytes(&head.bytes) => at + 1,
@@ -348,11 +356,14 @@ impl Reader {
         let (parser, header) = self.format.parser(&name, &head.bytes[..whole]).map_err(Stop::Failed)?;
         let mut line = 1 + memchr::memchr_iter(b'\n', &head.bytes[..header]).count() as u64;
         head.at = header;
-        let mut reader = head.chain(opened.reader);
+        opened.reader = Box::new(head.chain(opened.reader));
         // What was read but belongs to the next piece.
         let mut rest: Vec<u8> = Vec::new();
         loop {
-            let mut job = self.free.recv().map_err(|_| Stop::Closed)?;
+            let mut job = match self.spare.pop() {
+                Some(job) => job,
+                None => self.free.recv().map_err(|_| Stop::Closed)?,
+            };
             job.text.clear();
             job.text.append(&mut rest);
             if rest.capacity() > self.piece_bytes {
@@ -361,9 +372,16 @@ impl Reader {
             }
             job.file = name.clone();
             job.first_line = line;
-            let (whole, at_end) = self.fill(&mut job, &mut reader, &*parser)?;
+            let (whole, at_end) = self.fill(&mut job, &mut opened, &*parser)?;
             rest.extend_from_slice(&job.text[whole..]);
             job.text.truncate(whole);
+            if job.text.len() > self.piece_bytes {
+                // Rows of a long record are paid for here, where it is known what else is on its way.
+                let needed = job.text.capacity() as u64 + parser.rows_bytes(&job.text);
+                if !self.pay(&mut job, needed)? {
+                    return Err(self.too_long(&job, &mut opened, &*parser));
+                }
+            }
             line += memchr::memchr_iter(b'\n', &job.text).count() as u64;
             job.parser = Some(parser.clone());
             job.number = self.number;
@@ -376,7 +394,7 @@ impl Reader {
     }
 
     /// Reads as much of the beginning as the format wants to see, or all there is.
-    fn read_head(&self, file: &str, reader: &mut dyn Read) -> Result<Head, Stop> {
+    fn read_head(&self, file: &str, opened: &mut Opened) -> Result<Head, Stop> {
         let refused = |source| Stop::Failed(InputError::Budget { file: file.to_string(), source });
         let paid = self.budget.reserve("text being parsed", 0).map_err(refused)?;
         let mut head = Head { bytes: Vec::new(), at: 0, paid };
@@ -388,9 +406,8 @@ impl Reader {
             head.paid.grow_to(wanted as u64).map_err(refused)?;
             head.bytes.reserve_exact(wanted - from);
             head.bytes.resize(wanted, 0);
-            let got = bytes::read_fully(&mut &mut *reader, &mut head.bytes[from..]).map_err(|source| {
-                Stop::Failed(InputError::Io { file: file.to_string(), action: "read it to its end", source })
-            })?;
+            let got = bytes::read_fully(&mut opened.reader, &mut head.bytes[from..])
+                .map_err(|source| Stop::Failed(opened.compression.read_error(file, source)))?;
             head.bytes.truncate(from + got);
             if head.bytes.len() < wanted {
                 return Ok(head);
@@ -399,7 +416,7 @@ impl Reader {
     }
 
     /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
-    fn fill(&self, job: &mut Job, reader: &mut dyn Read, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
+    fn fill(&mut self, job: &mut Job, opened: &mut Opened, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
         // What is there already may have no end of a record in it.
         let mut wanted = longer(job.text.len()).max(self.piece_bytes);
         loop {
@@ -407,15 +424,14 @@ impl Reader {
             // record, at most half as much again, is copied to the next piece.
             let beyond = (wanted - self.piece_bytes) as u64;
             let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + beyond + beyond / 2;
-            job.paid
-                .grow_to(needed)
-                .map_err(|source| Stop::Failed(InputError::Budget { file: job.file.to_string(), source }))?;
+            if !self.pay(job, needed)? {
+                return Err(self.too_long(job, opened, parser));
+            }
             let from = job.text.len();
             job.text.reserve_exact(wanted - from);
             job.text.resize(wanted, 0);
-            let got = bytes::read_fully(&mut &mut *reader, &mut job.text[from..]).map_err(|source| {
-                Stop::Failed(InputError::Io { file: job.file.to_string(), action: "read it to its end", source })
-            })?;
+            let got = bytes::read_fully(&mut opened.reader, &mut job.text[from..])
+                .map_err(|source| Stop::Failed(opened.compression.read_error(&job.file, source)))?;
             job.text.truncate(from + got);
             if job.text.len() < wanted {
                 return Ok((job.text.len(), true));
@@ -426,6 +442,38 @@ impl Reader {
             }
             wanted = longer(wanted);
         }
+    }
+
+    /// Makes `job` hold `needed` bytes. If there is no room, what was read before is waited for: then this job is the only one.
+    fn pay(&mut self, job: &mut Job, needed: u64) -> Result<bool, Stop> {
+        while job.paid.grow_to(needed).is_err() {
+            if self.spare.len() + 1 == self.jobs {
+                return Ok(false);
+            }
+            self.spare.push(self.free.recv().map_err(|_| Stop::Closed)?);
+        }
+        Ok(true)
+    }
+
+    /// The refusal of a record, with its true size: the rest of it is read, and forgotten, to know that.
+    fn too_long(&self, job: &Job, opened: &mut Opened, parser: &dyn RecordParser) -> Stop {
+        let (mut text_bytes, mut needed) = (job.text.len() as u64, parser.rows_bytes(&job.text));
+        let mut more = vec![0; self.piece_bytes];
+        while let Ok(got @ 1..) = bytes::read_fully(&mut opened.reader, &mut more) {
+            let end = memchr::memchr(b'\n', &more[..got]);
+            let part = &more[..end.unwrap_or(got)];
+            text_bytes += part.len() as u64;
+            needed += parser.rows_bytes(part);
+            if end.is_some() {
+                break;
+            }
+        }
+        let wanted_bytes = text_bytes + text_bytes / 2 + needed;
+        let free_bytes = self.budget.free_bytes() + job.paid.bytes();
+        let limit_bytes = self.budget.limit_bytes();
+        let least_bytes = limit_bytes - free_bytes + wanted_bytes;
+        let source = BudgetError { purpose: "a long row", wanted_bytes, free_bytes, limit_bytes, least_bytes };
+        Stop::Failed(InputError::Budget { file: job.file.to_string(), source })
     }
 }
 

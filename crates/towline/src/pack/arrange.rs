@@ -34,6 +34,13 @@ pub struct Arranger {
     entries: Vec<(u32, f64)>,
 }
 
+impl Arranger {
+    /// What the buffers take for a row of this many values.
+    pub fn most_bytes(values: u64) -> u64 {
+        values * (4 + 8 + 8 + 8 + 16)
+    }
+}
+
 impl Arrangement {
     /// How rows lie in memory on the way into the store.
     pub fn layout(precision: Precision) -> Layout {
@@ -54,6 +61,10 @@ impl Arrangement {
         pairs.clear();
         values.clear();
         ids.clear();
+        // Long rows are paid for exactly.
+        ids.reserve_exact(row.len());
+        values.reserve_exact(row.len());
+        pairs.reserve_exact(row.len());
         row.for_each(|id, value| {
             ids.push(id);
             values.push(value);
@@ -66,10 +77,12 @@ impl Arrangement {
         }
         sort_by_column(pairs, other, self.columns.len());
         entries.clear();
+        entries.reserve_exact(row.len());
         entries.extend(pairs.iter().map(|&pair| ((pair >> 32) as u32, values[pair as u32 as usize])));
         if self.scale != Scale::None {
             self.rescale(entries);
         }
+        // Not `sum`, which makes -0 of nothing.
         let sq_norm = entries.iter().fold(0.0, |sum, &(_, v)| sum + v * v);
         statistics.add(entries.len() as u64, sq_norm);
         block.push(info, entries.iter().copied());

@@ -20,6 +20,8 @@ pub struct Cutter<'a> {
     writer: &'a mut StoreWriter,
     layout: Layout,
     block_bytes: u64,
+    /// Blocks that are encoded at one time.
+    encoders: usize,
     /// Rows that did not fill a block.
     carry: Block,
     /// The least layout of all blocks so far.
@@ -42,12 +44,23 @@ impl<'a> Cutter<'a> {
         arrangement: &'a Arrangement,
         options: &'a PackOptions,
         writer: &'a mut StoreWriter,
+        longest: u64,
         budget: &Budget,
     ) -> Result<Self, PackError> {
         let layout = Arrangement::layout(options.precision);
         let block_bytes = options.block_bytes(budget);
-        // For each thread a block, its numbers on the way, and its bytes twice: while one group is written the next is encoded.
-        let paid = budget.reserve("blocks being written", 4 * options.threads as u64 * block_bytes + block_bytes)?;
+        let longest = longest + arrangement.fill.len() as u64;
+        let pay = |encoders: usize| {
+            budget.reserve("blocks being written", needed_bytes(block_bytes, longest, layout, encoders))
+        };
+        // Where memory is short, fewer blocks are in work at one time; what is written is the same.
+        let mut encoders = options.threads.max(1);
+        let paid = loop {
+            match pay(encoders) {
+                Err(_) if encoders > 1 => encoders -= 1,
+                paid => break paid?,
+            }
+        };
         let carry = Block::new(layout, u32::MAX as usize + 1);
         let statistics = RowStatistics::default();
         Ok(Cutter {
@@ -56,6 +69,7 @@ impl<'a> Cutter<'a> {
             writer,
             layout,
             block_bytes,
+            encoders,
             carry,
             stored_layout: None,
             values: 0,
@@ -93,9 +107,10 @@ impl<'a> Cutter<'a> {
     fn cuts(&self, sources: &[&Block], rows: &[(u32, u32)]) -> Vec<usize> {
         let mut cuts = Vec::new();
         let (mut block_rows, mut block_values) = (0, 0);
+        let filled = self.arrangement.fill.len() as u64;
         for (k, &(s, i)) in rows.iter().enumerate() {
             block_rows += 1;
-            block_values += sources[s as usize].row_len(i as usize) as u64;
+            block_values += sources[s as usize].row_len(i as usize) as u64 + filled;
             if self.layout.resident_bytes(block_rows, block_values) >= self.block_bytes {
                 cuts.push(k + 1);
                 (block_rows, block_values) = (0, 0);
@@ -109,10 +124,9 @@ impl<'a> Cutter<'a> {
         let ranges: Vec<&[(u32, u32)]> = starts.zip(cuts).map(|(from, &to)| &rows[from..to]).collect();
         let (arrangement, layout) = (self.arrangement, self.layout);
         let mut ready: Vec<Encoded> = Vec::new();
-        let threads = self.options.threads.max(1);
         let encoders: Vec<Mutex<Encoder>> =
-            (0..threads).map(|_| Mutex::new(Encoder::new(arrangement, layout))).collect();
-        for group in ranges.chunks(threads) {
+            (0..self.encoders).map(|_| Mutex::new(Encoder::new(arrangement, layout))).collect();
+        for group in ranges.chunks(self.encoders) {
             if self.options.stop.load(Ordering::Relaxed) {
                 return Err(PackError::Interrupted);
             }
@@ -140,6 +154,16 @@ impl<'a> Cutter<'a> {
     }
 }
 
+/// Memory for cutting blocks of `block_bytes` from rows of at most `longest` values, `encoders` at a time.
+fn needed_bytes(block_bytes: u64, longest: u64, layout: Layout, encoders: usize) -> u64 {
+    // A block ends with the row that fills it.
+    let largest = block_bytes + layout.resident_bytes(1, longest);
+    let values = largest / layout.value_bytes(1);
+    // For each a block, what its encoding takes, and the bytes of the one before, which are written meanwhile.
+    let encoder = 2 * largest + format::encoding_bytes(largest, values) + Arranger::most_bytes(longest);
+    encoders as u64 * encoder + largest
+}
+
 /// What a thread needs to encode a block, kept between blocks: fresh pages cost more than the encoding.
 struct Encoder {
     scratch: Scratch,
@@ -156,6 +180,8 @@ impl Encoder {
     fn encode(&mut self, arrangement: &Arrangement, sources: &[&Block], rows: &[(u32, u32)]) -> Encoded {
         let mut statistics = RowStatistics::default();
         self.block.clear();
+        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize) + arrangement.fill.len()).sum();
+        self.block.reserve(rows.len(), values);
         for &(s, i) in rows {
             let (source, i) = (sources[s as usize], i as usize);
             arrangement.push(source.info(i), source.row(i), &mut self.arranger, &mut self.block, &mut statistics);

@@ -1,9 +1,9 @@
 //! Features get small numbers in the order in which they are first seen, and are counted.
 //!
 //! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much larger than a
-//! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table. Names are known by a
-//! 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts costs the same as one
-//! with as many numbers.
+//! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table of ids, which takes 6 to 12 bytes a
+//! feature. Names are known by a 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts
+//! costs little more than one with as many numbers.
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ const LOOK_AHEAD: usize = 24;
 const UNSEEN: u32 = 0;
 /// Feature numbers beyond this many pages are hashed: a table of all pages below them would be larger than what they hold.
 const LARGEST_PAGE: u64 = 1 << 16;
-/// A hash table takes about this much per feature, room for growth included; pages may take as much.
+/// Pages may take this much per feature: more than a hash table, but one access finds a feature instead of two or three.
 const HASHED_BYTES: u64 = 48;
 
 /// All features seen so far.
@@ -35,6 +35,8 @@ pub struct Features {
     numbers: Vec<u64>,
     /// Where each name ends, by id; empty for numbers.
     name_ends: Vec<u64>,
+    /// Hash of each name, by id; empty for numbers.
+    name_hashes: Vec<u128>,
     names: Option<BufWriter<File>>,
     counts: Vec<u32>,
     /// Features of older generations, whose columns stay.
@@ -45,8 +47,8 @@ pub struct Features {
 
 enum Lookup {
     Pages(Vec<Option<Vec<u32>>>),
-    /// Key and id: a feature number, or the hash of a name.
-    Hashed(HashTable<(u128, u32)>),
+    /// Ids, found by the feature number or the hash of the name.
+    Hashed(HashTable<u32>),
 }
 
 fn too_many() -> BudgetError {
@@ -71,6 +73,7 @@ impl Features {
             lookup,
             numbers: Vec::new(),
             name_ends: Vec::new(),
+            name_hashes: Vec::new(),
             names,
             counts: Vec::new(),
             old: 0,
@@ -195,10 +198,12 @@ impl Features {
 
     fn name(&mut self, name: &[u8]) -> Result<u32, StoreError> {
         self.grow_arrays()?;
-        let (id, new) = self.hashed(xxh3_128(name))?;
+        let hash = xxh3_128(name);
+        let (id, new) = self.hashed(hash)?;
         if new {
             let end = self.name_ends.last().copied().unwrap_or(0) + name.len() as u64;
             self.name_ends.push(end);
+            self.name_hashes.push(hash);
             self.counts.push(0);
             if let Some(names) = &mut self.names {
                 names.write_all(name).map_err(StoreError::io(Path::new("feature names"), "write them"))?;
@@ -207,11 +212,16 @@ impl Features {
         Ok(id)
     }
 
-    /// The id of `key` in the hash table, which is the next one if the key is new.
+    /// The id of `key` in the hash table, which is the next one if the key is new; the caller then adds the key to its array.
     fn hashed(&mut self, key: u128) -> Result<(u32, bool), BudgetError> {
         let Lookup::Hashed(table) = &mut self.lookup else { return Ok((0, false)) };
+        let (numbers, name_hashes) = (&self.numbers, &self.name_hashes);
+        let key_of = |id: u32| match name_hashes.get(id as usize) {
+            Some(&hash) => hash,
+            None => u128::from(numbers[id as usize]),
+        };
         let hash = mix(key);
-        if let Some(&(_, id)) = table.find(hash, |entry| entry.0 == key) {
+        if let Some(&id) = table.find(hash, |&id| key_of(id) == key) {
             return Ok((id, false));
         }
         let next = self.counts.len();
@@ -222,20 +232,21 @@ impl Features {
             let room = (table.len() * 2).max(1024);
             // Old and new table are both there while entries move.
             self.tables.resize(table.allocation_size() as u64 + hash_table_bytes(room))?;
-            table.reserve(room - table.len(), |entry| mix(entry.0));
+            table.reserve(room - table.len(), |&id| mix(key_of(id)));
             self.tables.resize(table.allocation_size() as u64)?;
         }
-        table.insert_unique(hash, (key, next as u32), |entry| mix(entry.0));
+        table.insert_unique(hash, next as u32, |&id| mix(key_of(id)));
         Ok((next as u32, true))
     }
 
     fn change_to_hashing(&mut self) -> Result<(), BudgetError> {
         let room = self.numbers.len() * 2;
         self.tables.resize(self.tables.bytes() + hash_table_bytes(room))?;
+        let numbers = &self.numbers;
+        let hash_of = |id: u32| mix(u128::from(numbers[id as usize]));
         let mut table = HashTable::with_capacity(room);
-        for (id, &number) in self.numbers.iter().enumerate() {
-            let key = u128::from(number);
-            table.insert_unique(mix(key), (key, id as u32), |entry: &(u128, u32)| mix(entry.0));
+        for id in 0..numbers.len() as u32 {
+            table.insert_unique(hash_of(id), id, |&id| hash_of(id));
         }
         let bytes = table.allocation_size() as u64;
         self.lookup = Lookup::Hashed(table);
@@ -248,11 +259,26 @@ impl Features {
             return Ok(());
         }
         let room = (self.counts.len() + self.counts.len() / 2).max(1024);
-        self.arrays.resize((room + self.counts.len()) as u64 * 12)?;
-        self.counts.reserve_exact(room - self.counts.len());
-        let other = if self.names.is_some() { &mut self.name_ends } else { &mut self.numbers };
-        other.reserve_exact(room - other.len());
-        self.arrays.resize(room as u64 * 12)
+        // A count, and a number or the end and the hash of a name.
+        let bytes: u64 = if self.names.is_some() { 4 + 8 + 16 } else { 4 + 8 };
+        // Large arrays are moved by the system, not copied.
+        self.arrays.resize(room as u64 * bytes)?;
+        reserve_to(&mut self.counts, room);
+        if self.names.is_some() {
+            reserve_to(&mut self.name_ends, room);
+            reserve_to(&mut self.name_hashes, room);
+        } else {
+            reserve_to(&mut self.numbers, room);
+        }
+        Ok(())
+    }
+
+    /// How many features there will be when the part `read` of the input has brought those that are known: others come in proportion, but
+    /// numbers hardly go beyond the largest one seen.
+    pub fn expected(&self, read: f64) -> u64 {
+        let in_proportion = self.len() as f64 / read.clamp(1e-6, 1.0);
+        let largest = self.numbers.iter().max().map_or(f64::INFINITY, |&number| number as f64 + 1.0);
+        in_proportion.min(largest).max(self.len() as f64) as u64
     }
 
     /// How many features there are.
@@ -288,18 +314,88 @@ impl Features {
     /// Gives back what only looking up needed.
     pub fn drop_lookup(&mut self) -> Result<(), BudgetError> {
         self.lookup = Lookup::Pages(Vec::new());
+        self.arrays.resize(self.arrays.bytes() - self.name_hashes.capacity() as u64 * 16)?;
+        self.name_hashes = Vec::new();
         self.tables.resize(0)
     }
 }
 
-/// What a hash table for `entries` takes: a power of two of slots, at most 7/8 of them in use, with a byte of control each.
+/// What a hash table for `entries` ids takes: a power of two of slots, at most 7/8 of them in use, with a byte of control each.
 fn hash_table_bytes(entries: usize) -> u64 {
-    let slots = (entries * 8 / 7 + 1).next_power_of_two().max(16) as u64;
-    slots * (size_of::<(u128, u32)>() as u64 + 1) + 16
+    let slots = (entries * 8).div_ceil(7).next_power_of_two().max(16) as u64;
+    slots * (size_of::<u32>() as u64 + 1) + 16
+}
+
+fn reserve_to<T>(array: &mut Vec<T>, room: usize) {
+    array.reserve_exact(room - array.len());
 }
 
 fn mix(key: u128) -> u64 {
     let folded = (key as u64) ^ (key >> 64) as u64;
     // Feature numbers are often small and in sequence; the multiplication spreads them over the high bits, which count.
     (folded ^ (folded >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the budget says is what the allocator gives.
+    #[test]
+    fn a_hash_table_takes_what_was_paid_for() {
+        for entries in [0usize, 1, 7, 14, 15, 28, 29, 1000, 1024, 7 << 14, 7 << 17, 1_000_000] {
+            let table: HashTable<u32> = HashTable::with_capacity(entries);
+            let (paid, taken) = (hash_table_bytes(entries), table.allocation_size() as u64);
+            assert!(taken <= paid && (paid <= taken + 64 || entries < 8), "{entries}: {taken} of {paid}");
+        }
+    }
+
+    fn numbers(keys: &[u64]) -> RowBatch {
+        RowBatch { keys: keys.to_vec(), ..RowBatch::default() }
+    }
+
+    /// Small numbers lie in pages; one far away changes everything to hashing, and no id changes with it.
+    #[test]
+    fn ids_stay_when_pages_become_a_hash_table() {
+        let folder = tempfile::tempdir().unwrap();
+        for budget in [Budget::unlimited(), Budget::new(64 << 20)] {
+            let mut features = Features::new(false, folder.path(), &budget).unwrap();
+            let keys: Vec<u64> = (0..5000).map(|k| k * k % 7919).chain([u64::MAX, 1 << 40, 5, u64::MAX]).collect();
+            let mut expected: Vec<u64> = Vec::new();
+            let ids: Vec<u64> = keys
+                .iter()
+                .map(|key| match expected.iter().position(|seen| seen == key) {
+                    Some(id) => id as u64,
+                    None => {
+                        expected.push(*key);
+                        expected.len() as u64 - 1
+                    }
+                })
+                .collect();
+            for (keys, ids) in keys.chunks(700).zip(ids.chunks(700)) {
+                let mut batch = numbers(keys);
+                features.resolve(&mut batch, &mut 0, &budget).unwrap();
+                assert_eq!(batch.keys, ids);
+            }
+            assert_eq!(features.numbers(), expected);
+            let count = |id: usize| ids.iter().filter(|&&other| other == id as u64).count() as u32;
+            assert!(features.counts().iter().enumerate().all(|(id, &n)| n == count(id)));
+            assert!(budget.peak_bytes() < 40 << 20, "a far number must not make a table up to it");
+        }
+    }
+
+    #[test]
+    fn names_keep_their_ids_while_the_table_grows() {
+        let folder = tempfile::tempdir().unwrap();
+        let budget = Budget::new(1 << 20);
+        let mut features = Features::new(true, folder.path(), &budget).unwrap();
+        for round in 0..2 {
+            for k in 0..3000u32 {
+                assert_eq!(features.name(format!("name {k}").as_bytes()).unwrap(), k, "round {round}");
+            }
+        }
+        features.drop_lookup().unwrap();
+        let (ends, _) = features.names().unwrap().unwrap();
+        assert_eq!((ends.len(), ends[0], ends[2999]), (3000, 6, 10 * 6 + 90 * 7 + 900 * 8 + 2000 * 9));
+    }
 }

@@ -8,6 +8,7 @@
 //! The result depends on the input, the seed and the block size, and on nothing else.
 mod arrange;
 mod cut;
+mod enough;
 mod intern;
 mod labels;
 mod packer;
@@ -138,9 +139,11 @@ pub fn pack(
     progress: &Progress,
 ) -> Result<Packed, PackError> {
     let writer = StoreWriter::create(output, options.existing)?;
+    enough::check(options, budget)?;
     let mut packer = Packer::new(inputs, &writer, options, budget, progress)?;
-    let remarks = packer.read_rows()?;
-    let (manifest, blocks) = packer.write_store(writer)?;
+    let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs()))?;
+    let needs = packer.needs();
+    let (manifest, blocks) = packer.write_store(writer).map_err(|error| enough::state(error, needs))?;
     let files = manifest.block_files.iter().chain(&manifest.feature_maps).chain([&manifest.table]);
     let store_bytes = files.map(|file| file.bytes).sum();
     Ok(Packed { manifest, blocks, store_bytes, input_bytes: progress.read_bytes(), remarks })

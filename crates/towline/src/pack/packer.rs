@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::arrange::Arrangement;
 use super::cut::Cutter;
+use super::enough::{Needs, fixed_bytes};
 use super::intern::Features;
 use super::labels::{Labels, RowStatistics};
 use super::rows::{Place, WaitingRows};
@@ -29,6 +30,8 @@ pub struct Packer<'a> {
     source: Option<Box<dyn RowSource>>,
     named: bool,
     rows: u64,
+    /// Values of the longest row.
+    longest: u64,
     /// Rows of older generations.
     old_rows: u64,
     labels: Labels,
@@ -73,16 +76,32 @@ impl<'a> Packer<'a> {
             source: Some(source),
             named,
             rows: 0,
+            longest: 0,
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
             weighted: old.as_ref().is_some_and(|(m, _)| m.weighted),
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
             statistics: Statistics::new(if old.is_some() { Scale::None } else { options.scale }, budget)?,
-            waiting: Some(WaitingRows::new(place, layout, writer.folder(), budget)?),
+            waiting: Some(WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?),
             threads,
             old,
         })
+    }
+
+    /// What the data will ask for, judging by what has been read.
+    pub fn needs(&self) -> Needs {
+        let read = match self.progress.total_bytes {
+            Some(total) if total > 0 => self.progress.read_bytes() as f64 / total as f64,
+            // Nothing is known of the rest; it may be as much again.
+            _ => 0.5,
+        };
+        Needs {
+            features: self.features.expected(read),
+            longest: self.longest,
+            scaled: matches!(self.options.scale, Scale::Minmax | Scale::Standard),
+            fixed_bytes: fixed_bytes(self.options),
+        }
     }
 
     /// Reads all rows, and returns what the reader has to say about them.
@@ -115,8 +134,9 @@ impl<'a> Packer<'a> {
                 remedy: "pack inputs with the same kind of labels".into(),
             });
         }
+        self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.resolve_features(batch)?;
-        self.statistics.add(batch, self.features.len())?;
+        self.add_statistics(batch)?;
         self.weighted |= !batch.weights.is_empty();
         self.grouped |= !batch.groups.is_empty();
         let (progress, waiting) = (self.progress, &mut self.waiting);
@@ -153,14 +173,29 @@ impl<'a> Packer<'a> {
         }
     }
 
+    fn add_statistics(&mut self, batch: &RowBatch) -> Result<(), PackError> {
+        // A refusal comes before the first change, so that the same call can be made again.
+        if self.statistics.add(batch, self.features.len()).is_ok() {
+            return Ok(());
+        }
+        if let Some(waiting) = &mut self.waiting {
+            waiting.make_room(expected_bytes(self.progress, waiting.held_bytes()))?;
+        }
+        Ok(self.statistics.add(batch, self.features.len())?)
+    }
+
     /// Writes all blocks and files, and makes the store visible.
     pub fn write_store(mut self, mut writer: StoreWriter) -> Result<(Manifest, usize), PackError> {
         self.features.drop_lookup()?;
-        let _paid = self.budget.reserve("feature order", self.features.len() as u64 * 8)?;
+        // Order and column of each feature; where features are scaled, by what, and what becomes of an absent value.
+        let scaled = matches!(self.options.scale, Scale::Minmax | Scale::Standard);
+        let feature_bytes = 4 + 4 + if scaled { 16 + 16 } else { 0 };
+        let _paid = self.budget.reserve("feature order", self.features.len() as u64 * feature_bytes)?;
         let order = self.column_order();
         let arrangement = self.arrangement(&order)?;
-        let Some(waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
-        let mut cutter = Cutter::new(&arrangement, self.options, &mut writer, self.budget)?;
+        let Some(mut waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
+        waiting.all_read()?;
+        let mut cutter = Cutter::new(&arrangement, self.options, &mut writer, self.longest, self.budget)?;
         self.threads.install(|| {
             waiting.drain(|slabs, order| cutter.add(slabs, order))?;
             cutter.finish()

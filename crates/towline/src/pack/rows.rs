@@ -8,8 +8,8 @@ use crate::store::StoreError;
 
 /// Ids are below this, whatever the number of features turns out to be.
 const ANY_COLUMN: usize = u32::MAX as usize + 1;
-/// Memory for a row's reference while rows are sorted: place, slab, number.
-const REFERENCE_BYTES: u64 = 16;
+/// Memory for a row's references while rows are sorted and cut: place, slab and number, then slab and number once more.
+const REFERENCE_BYTES: u64 = 16 + 8;
 
 /// Where rows lie in the store.
 #[derive(Clone, Copy, Debug)]
@@ -46,15 +46,42 @@ pub struct WaitingRows {
     slabs: Vec<Block>,
     paid: Reservation,
     slab_bytes: u64,
+    segment_bytes: u64,
     spill: Option<Spill>,
+    /// Rows leave when there is no room any more, so what that takes is set aside from the beginning.
+    leaving: Reservation,
 }
 
 impl WaitingRows {
     /// No rows yet.
-    pub fn new(place: Place, layout: Layout, folder: &Path, budget: &Budget) -> Result<Self, BudgetError> {
+    pub fn new(
+        place: Place,
+        layout: Layout,
+        folder: &Path,
+        threads: usize,
+        budget: &Budget,
+    ) -> Result<Self, BudgetError> {
         let slab_bytes = (budget.limit_bytes() / 64).clamp(64 << 10, 8 << 20);
-        let (budget, folder, paid) = (budget.clone(), folder.to_path_buf(), budget.reserve("rows read", 0)?);
-        Ok(WaitingRows { place, layout, budget, folder, slabs: Vec::new(), paid, slab_bytes, spill: None })
+        let segment_bytes = (slab_bytes / 4).max(64 << 10);
+        let leaving = budget
+            .reserve("rows on their way to disk", threads as u64 * Spill::writing_bytes(segment_bytes, layout))?;
+        Ok(WaitingRows {
+            place,
+            layout,
+            budget: budget.clone(),
+            folder: folder.to_path_buf(),
+            slabs: Vec::new(),
+            paid: budget.reserve("rows read", 0)?,
+            slab_bytes,
+            segment_bytes,
+            spill: None,
+            leaving,
+        })
+    }
+
+    /// No more rows come: if all of them are in memory, none will have to leave.
+    pub fn all_read(&mut self) -> Result<(), BudgetError> {
+        if self.spill.is_none() { self.leaving.resize(0) } else { Ok(()) }
     }
 
     /// Adds a row. `expected` estimates the bytes in memory of all rows that will come, these included.
@@ -78,6 +105,12 @@ impl WaitingRows {
 
     fn add_slab(&mut self, needed: u64, expected: impl Fn(u64) -> u64) -> Result<(), StoreError> {
         let bytes = self.slab_bytes.max(needed);
+        // A long row is a segment of its own.
+        let leaving = Spill::writing_bytes(needed, self.layout);
+        if self.leaving.grow_to(leaving).is_err() {
+            self.make_room(expected(self.paid.bytes()))?;
+            self.leaving.grow_to(leaving)?;
+        }
         // The other half is for the feature table, which grows too.
         let share = (self.budget.free_bytes() + self.paid.bytes()) / 2;
         let held = self.paid.bytes();
@@ -100,28 +133,22 @@ impl WaitingRows {
         if self.slabs.is_empty() {
             return Ok(());
         }
-        let layout = self.layout;
+        let buckets = match self.place {
+            // Rows come in order, and go in order.
+            Place::Kept => 1,
+            // A bucket should fit into a third of what is free once reading has ended.
+            Place::Shuffled(_) => (expected / (self.budget.limit_bytes() / 4).max(1) + 1).clamp(2, 1024),
+        };
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            None => {
-                // A bucket should fit into a third of what is free once reading has ended.
-                let target = (self.budget.limit_bytes() / 4).max(1);
-                let buckets = (expected / target + 1).clamp(2, 1024) as usize;
-                let buckets = if matches!(self.place, Place::Kept) { 0 } else { buckets };
-                self.spill.insert(Spill::new(&self.folder, buckets)?)
-            }
+            None => self.spill.insert(Spill::new(&self.folder, buckets as usize)?),
         };
-        match self.place {
-            Place::Kept => {
-                // Rows come in order, so each flush is a bucket behind the last.
-                let bucket = spill.add_bucket();
-                spill.write(&self.slabs, layout, |_| bucket)?;
-            }
-            Place::Shuffled(_) => {
-                let (place, buckets) = (self.place, spill.len() as u128);
-                spill.write(&self.slabs, layout, |id| ((u128::from(place.of(id)) * buckets) >> 64) as usize)?;
-            }
-        }
+        let (place, buckets) = (self.place, spill.len() as u128);
+        let bucket_of = |id: u64| match place {
+            Place::Kept => 0,
+            Place::Shuffled(_) => ((u128::from(place.of(id)) * buckets) >> 64) as usize,
+        };
+        spill.write(&self.slabs, self.layout, (self.segment_bytes, self.leaving.bytes()), bucket_of)?;
         self.slabs.clear();
         self.paid.resize(0)?;
         Ok(())
@@ -140,10 +167,37 @@ impl WaitingRows {
         }
         self.make_room(0)?;
         let Some(spill) = self.spill.take() else { return Ok(()) };
+        if matches!(self.place, Place::Kept) {
+            return self.drain_in_order(&spill, &mut each);
+        }
         for bucket in 0..spill.len() {
             self.drain_bucket(&spill, bucket, spill.len() as u128, &mut each)?;
         }
         Ok(())
+    }
+
+    /// Rows that lie on disk in the order of the store need no sorting: as many segments at a time as half of the free memory holds.
+    fn drain_in_order<E: From<StoreError>>(
+        &self,
+        spill: &Spill,
+        each: &mut impl FnMut(&[Block], &[(u32, u32)]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let target = self.budget.free_bytes() / 2;
+        let mut paid = self.budget.reserve("rows of a bucket", 0).map_err(StoreError::from)?;
+        let (mut slabs, mut held): (Vec<Block>, u64) = (Vec::new(), 0);
+        spill.read(0, self.layout, ANY_COLUMN, |block| {
+            let bytes = block.resident_bytes() + block.rows() as u64 * REFERENCE_BYTES;
+            if !slabs.is_empty() && held + bytes > target {
+                each(&slabs, &self.order(&slabs))?;
+                slabs.clear();
+                held = 0;
+            }
+            held += bytes;
+            paid.resize(held).map_err(StoreError::from)?;
+            slabs.push(block);
+            Ok::<_, E>(())
+        })?;
+        each(&slabs, &self.order(&slabs))
     }
 
     /// `parts` is how many buckets of this size all places would make, which tells a place's position within its bucket.
@@ -157,16 +211,16 @@ impl WaitingRows {
         let (rows, values) = (spill.bucket(bucket).rows, spill.bucket(bucket).values);
         let bytes = self.layout.resident_bytes(rows, values) + rows * REFERENCE_BYTES;
         let paid = self.budget.reserve("rows of a bucket", bytes);
-        let _paid = match (paid, self.place) {
-            (Ok(paid), _) => paid,
-            // Halving ends when a bucket is a single row; then the budget really is too small.
-            (Err(_), Place::Shuffled(_)) if rows > 1 => return self.split_bucket(spill, bucket, parts, each),
-            (Err(error), _) => return Err(StoreError::from(error).into()),
+        let _paid = match paid {
+            Ok(paid) => paid,
+            // Parting ends when a bucket is a single row; then the budget really is too small.
+            Err(_) if rows > 1 => return self.split_bucket(spill, bucket, parts, each),
+            Err(error) => return Err(StoreError::from(error).into()),
         };
         let mut slabs = Vec::new();
         spill.read(bucket, self.layout, ANY_COLUMN, |block| {
             slabs.push(block);
-            Ok(())
+            Ok::<_, StoreError>(())
         })?;
         each(&slabs, &self.order(&slabs))
     }
@@ -186,7 +240,9 @@ impl WaitingRows {
             let within = (u128::from(place.of(id)) * parts) & u128::from(u64::MAX);
             ((within * PIECES) >> 64) as usize
         };
-        spill.read(bucket, self.layout, ANY_COLUMN, |block| smaller.write(&[block], self.layout, piece_of))?;
+        spill.read(bucket, self.layout, ANY_COLUMN, |block| {
+            smaller.write(&[block], self.layout, (self.segment_bytes, self.leaving.bytes()), piece_of)
+        })?;
         for piece in 0..smaller.len() {
             self.drain_bucket(&smaller, piece, parts * PIECES, each)?;
         }

@@ -29,9 +29,9 @@ impl Statistics {
         };
         if features > self.pairs.capacity() {
             let room = features + features / 2;
-            self.paid.resize((room + self.pairs.len()) as u64 * 16)?;
-            self.pairs.reserve_exact(room - self.pairs.len());
+            // A large array is moved by the system, not copied.
             self.paid.resize(room as u64 * 16)?;
+            self.pairs.reserve_exact(room - self.pairs.len());
         }
         self.pairs.resize(features, start);
         for (&id, &value) in batch.keys.iter().zip(&batch.values) {

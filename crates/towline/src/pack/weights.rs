@@ -1,12 +1,13 @@
 //! A file with one sample weight per line.
 use std::io::{BufRead, BufReader, Read};
 
-use crate::input::{Input, InputError, Place, Progress, RowBatch, bytes, number};
+use crate::input::{Compression, Input, InputError, Place, Progress, RowBatch, bytes, number};
 
 /// Weights for the rows of all inputs, in order.
 pub struct WeightFile {
     name: String,
     lines: BufReader<Box<dyn Read + Send>>,
+    compression: Compression,
     line: u64,
     text: Vec<u8>,
 }
@@ -15,7 +16,8 @@ impl WeightFile {
     /// Opens the file.
     pub fn open(input: &Input) -> Result<Self, InputError> {
         let opened = bytes::open(input, &Progress::default())?;
-        Ok(WeightFile { name: input.name(), lines: BufReader::new(opened.reader), line: 0, text: Vec::new() })
+        let (lines, compression) = (BufReader::new(opened.reader), opened.compression);
+        Ok(WeightFile { name: input.name(), lines, compression, line: 0, text: Vec::new() })
     }
 
     /// Gives every row of `batch` its weight.
@@ -51,9 +53,8 @@ impl WeightFile {
 
     fn next(&mut self) -> Result<Option<f64>, InputError> {
         self.text.clear();
-        let file = self.name.clone();
         let read = (&mut self.lines).take(Self::LONGEST_LINE).read_until(b'\n', &mut self.text);
-        if read.map_err(|source| InputError::Io { file, action: "read it", source })? == 0 {
+        if read.map_err(|source| self.compression.read_error(&self.name, source))? == 0 {
             return Ok(None);
         }
         self.line += 1;

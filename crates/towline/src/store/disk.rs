@@ -9,7 +9,7 @@ use super::format::{self, Header};
 use super::manifest::{FileEntry, Manifest};
 use super::table::{self, Entry};
 use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError};
-use crate::block::Block;
+use crate::block::{Block, ValueKind};
 
 /// A store in a folder.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ impl DiskStore {
         let largest = u64::from(u32::MAX) + 1;
         if manifest.features > largest {
             return Err(StoreError::damaged(path, "more features than 32 bits can number"));
+        }
+        if manifest.layout.dense && manifest.layout.values < ValueKind::F32 {
+            return Err(StoreError::damaged(path, "dense rows without values"));
         }
         for map in &manifest.feature_maps {
             open_file(path, map)?;
@@ -120,7 +123,10 @@ pub(super) fn checked_path(store: &Path, name: &str) -> Result<PathBuf, StoreErr
 /// Opens a file of the store and checks its size.
 pub(super) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreError> {
     let path = checked_path(store, &entry.name)?;
-    let file = File::open(&path).map_err(StoreError::io(&path, "open it"))?;
+    let file = File::open(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => StoreError::damaged(&path, "the file is missing"),
+        _ => StoreError::io(&path, "open it")(error),
+    })?;
     let found = file.metadata().map_err(StoreError::io(&path, "look at it"))?.len();
     if found != entry.bytes {
         return Err(StoreError::damaged(&path, format!("it has {found} bytes and should have {}", entry.bytes)));

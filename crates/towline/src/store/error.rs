@@ -25,7 +25,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The store is damaged or forged.
-    #[error("{}: the store is damaged: {problem}; 'towline verify' lists what is broken, pack it again from the source", path.display())]
+    #[error("{}: the store is damaged: {problem}; 'towline verify' lists all that is broken, pack it again from the source", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -51,6 +51,12 @@ pub enum StoreError {
     /// There is something at the path already.
     #[error("{}: exists already; use --force to replace it or --append to add rows", path.display())]
     Exists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is something at the path that is no store, and that nobody asked to lose.
+    #[error("{}: there is something else already, not a store; choose another name, or remove it yourself", path.display())]
+    Occupied {
         /// The path.
         path: PathBuf,
     },

@@ -162,7 +162,10 @@ impl Manifest {
             let problem = if store.exists() { "it is a file, not a folder" } else { "there is nothing there" };
             return Err(not_a_store(problem.into()));
         }
-        let file = std::fs::File::open(&path).map_err(|error| not_a_store(format!("{FILE_NAME}: {error}")))?;
+        let file = std::fs::File::open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => not_a_store(format!("it has no {FILE_NAME}")),
+            _ => not_a_store(format!("{FILE_NAME}: {error}")),
+        })?;
         let mut text = String::new();
         file.take(LARGEST_BYTES)
             .read_to_string(&mut text)

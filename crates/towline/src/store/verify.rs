@@ -1,5 +1,6 @@
 //! Checks everything that a store holds.
 use super::features::FeatureMap;
+use super::manifest::Manifest;
 use super::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 use crate::block::Block;
 use crate::budget::Budget;
@@ -11,9 +12,17 @@ pub struct Fault {
     pub error: StoreError,
 }
 
-/// Opens a store, reads and decodes every block and the feature map, and lists what is broken. `seen` is told the bytes of each block.
-///
-/// An error means that the store could not be opened at all.
+/// The file and what is wrong with it, without the advice that an error has.
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.error {
+            StoreError::Damaged { path, problem } => write!(f, "{}: {problem}", path.display()),
+            other => write!(f, "{other}"),
+        }
+    }
+}
+
+/// Reads and decodes every block and the feature map, and lists what is broken. `seen` is told the bytes of each block.
 pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> Result<Vec<Fault>, StoreError> {
     let shape = store.shape();
     let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
@@ -23,13 +32,29 @@ pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> 
     let mut faults = Vec::new();
     for number in 0..store.blocks().len() as u32 {
         block.clear();
-        if let Err(error) = store.read(BlockId(number), &mut buffers, &mut block) {
-            faults.push(Fault { error });
-        }
+        let id = BlockId(number);
+        let read = store.read(id, &mut buffers, &mut block).and_then(|()| check_classes(store, id, &block));
+        faults.extend(read.err().map(|error| Fault { error }));
         seen(store.blocks()[number as usize].stored_bytes);
     }
-    if let Err(error) = FeatureMap::read(store.path(), store.manifest(), budget) {
-        faults.push(Fault { error });
+    match FeatureMap::read(store.path(), store.manifest(), budget) {
+        Err(error @ StoreError::Budget(_)) => return Err(error),
+        Err(error) => faults.push(Fault { error }),
+        Ok(_) => {}
     }
     Ok(faults)
+}
+
+/// Where classes have names, every label must be the number of one.
+fn check_classes(store: &DiskStore, id: BlockId, block: &Block) -> Result<(), StoreError> {
+    let Manifest { labels, .. } = store.manifest();
+    let Some(names) = &labels.names else { return Ok(()) };
+    let is_class = |label: f64| label >= 0.0 && label.fract() == 0.0 && label < names.len() as f64;
+    match block.labels().iter().find(|&&label| !is_class(label)) {
+        Some(label) => {
+            let problem = format!("block {}: there is no class with the number {label}", id.0);
+            Err(StoreError::damaged(&store.file_of(id), problem))
+        }
+        None => Ok(()),
+    }
 }

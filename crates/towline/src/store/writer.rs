@@ -101,15 +101,17 @@ impl StoreWriter {
         let is_store = target.join(FILE_NAME).is_file();
         match existing {
             Existing::Append => return Self::append(target),
-            Existing::Refuse if target.exists() => return Err(StoreError::Exists { path: target.to_path_buf() }),
             // Only a store may be replaced: --force must not wipe out an unrelated folder.
-            Existing::Replace if target.exists() && !is_store => {
-                let problem = format!("it has no {FILE_NAME}, and --force replaces stores only");
-                return Err(StoreError::NotAStore { path: target.to_path_buf(), problem });
-            }
+            _ if target.exists() && !is_store => return Err(StoreError::Occupied { path: target.to_path_buf() }),
+            Existing::Refuse if is_store => return Err(StoreError::Exists { path: target.to_path_buf() }),
             _ => {}
         }
         let folder = partial(target);
+        let parent = parent(target);
+        if !parent.is_dir() {
+            let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
+            return Err(StoreError::io(parent, "write a store into this folder")(missing));
+        }
         match fs::create_dir(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::io(&folder, "create it")(error));
@@ -241,8 +243,7 @@ impl StoreWriter {
                 .map_err(StoreError::io(&self.target, "move the finished store there"))?;
             self.published = true;
         }
-        let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        sync_folder(parent)
+        sync_folder(parent(&self.target))
     }
 
     fn close_block_file(&mut self) -> Result<(), StoreError> {
@@ -278,6 +279,11 @@ impl BlockFile {
             self.written_back = self.bytes;
         }
     }
+}
+
+/// The folder that the store at `target` lies in.
+fn parent(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The folder in which the store at `target` grows.

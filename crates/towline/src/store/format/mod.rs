@@ -142,6 +142,12 @@ pub fn most_values(block_bytes: u64) -> u64 {
     block_bytes.saturating_mul(packed::GROUP as u64)
 }
 
+/// Memory that encoding takes besides the block itself, for a block of `block_bytes` in memory with at most `values` values: its numbers
+/// on their way, its bytes while they grow, and the dictionary.
+pub fn encoding_bytes(block_bytes: u64, values: u64) -> u64 {
+    2 * block_bytes + values::Dictionary::most_bytes(values)
+}
+
 /// Buffers that encoding and decoding need besides the block, kept between blocks.
 #[derive(Default)]
 pub struct Scratch {

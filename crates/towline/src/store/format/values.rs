@@ -298,6 +298,11 @@ impl Default for Dictionary {
 }
 
 impl Dictionary {
+    /// The most that the dictionary of a block with this many values takes: two to four slots for each distinct one.
+    pub fn most_bytes(values: u64) -> u64 {
+        values.min(LARGEST_DICTIONARY as u64) * 4 * size_of::<Slot>() as u64
+    }
+
     fn clear(&mut self) {
         self.entries.clear();
         self.counts.clear();

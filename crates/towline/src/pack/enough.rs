@@ -1,0 +1,76 @@
+//! Which budget would have been enough.
+//!
+//! A refused reservation knows what it needed itself, not what would have been asked for after it. A number that a user types must do
+//! for all of the run, so it is worked out from everything that is known of the data by then.
+use super::{PackError, PackOptions};
+use crate::budget::{Budget, BudgetError};
+use crate::input::InputError;
+use crate::store::StoreError;
+
+/// What the data will ask for, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Features that there will be.
+    pub features: u64,
+    /// Values of the longest row so far.
+    pub longest: u64,
+    /// Whether features are scaled.
+    pub scaled: bool,
+    /// What a run takes whatever the data.
+    pub fixed_bytes: u64,
+}
+
+/// Number, count, and a hash table that is growing.
+const FEATURE_BYTES: u64 = 18 + 18;
+/// Two numbers while reading, four while writing, some of them with room to grow.
+const SCALED_FEATURE_BYTES: u64 = 24 + 32;
+/// A value of the longest row while it is written: where it waits, on its way, arranged, and encoded.
+const LONGEST_ROW_BYTES: u64 = 110;
+/// What a row takes while it is written, for each byte that it took as text and as rows while it was read.
+const WRITING_OVER_READING: u64 = 5;
+
+impl Needs {
+    fn bytes(&self) -> u64 {
+        let each = FEATURE_BYTES + if self.scaled { SCALED_FEATURE_BYTES } else { 0 };
+        self.features * each + self.longest * LONGEST_ROW_BYTES
+    }
+}
+
+/// The least that packing takes, whatever the data: pieces of text, rows on their way to disk, and a block.
+pub fn fixed_bytes(options: &PackOptions) -> u64 {
+    let threads = options.threads.max(1) as u64;
+    // Blocks of a size that was asked for are encoded one at a time at least, with a dictionary.
+    let blocks = options.block_bytes.map_or(0, |bytes| 5 * bytes + (4 << 20));
+    (1 << 20) + threads * (2 << 20) + blocks
+}
+
+/// Refuses a budget with which nothing can be packed, before anything is done.
+pub fn check(options: &PackOptions, budget: &Budget) -> Result<(), BudgetError> {
+    let (least, limit) = (fixed_bytes(options), budget.limit_bytes());
+    if least <= limit {
+        return Ok(());
+    }
+    Err(BudgetError {
+        purpose: "packing",
+        wanted_bytes: least,
+        free_bytes: limit,
+        limit_bytes: limit,
+        least_bytes: least,
+    })
+}
+
+/// Puts a budget that is enough for all of the run into an error about memory.
+pub fn state(mut error: PackError, needs: Needs) -> PackError {
+    let (refused, row_bytes) = match &mut error {
+        PackError::Input(InputError::Budget { source, .. }) => {
+            let row_bytes = WRITING_OVER_READING * source.wanted_bytes;
+            (source, row_bytes)
+        }
+        PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused)) => (refused, 0),
+        _ => return error,
+    };
+    // Text being parsed takes a quarter of the budget, rows on their way to disk a tenth: 8/5 leaves the rest for the data.
+    let enough = (needs.bytes() + row_bytes) / 5 * 8 + needs.fixed_bytes;
+    refused.least_bytes = refused.least_bytes.max(enough);
+    error
+}
