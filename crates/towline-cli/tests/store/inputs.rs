@@ -60,7 +60,7 @@ fn infos(bench: &Workbench, store: &str) -> Vec<RowInfo> {
 fn every_row_keeps_its_weight_and_its_group() {
     let bench = Workbench::new();
     let rows = 1000;
-    let group = |i: usize| if i % 3 == 0 { 0 } else { i as u64 / 10 };
+    let group = |i: usize| if i.is_multiple_of(3) { 0 } else { i as u64 / 10 };
     let line = |i: usize| match group(i) {
         0 => format!("{i} 1:1\n"),
         group => format!("{i} qid:{group} 1:1\n"),

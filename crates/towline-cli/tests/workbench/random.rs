@@ -14,7 +14,7 @@ impl Random {
 
     /// A number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(limit) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
     /// A number in [0, 1).
@@ -57,7 +57,7 @@ impl Table {
     pub fn text(&self, random: &mut Random) -> String {
         let mut text = String::new();
         for _ in 0..self.rows {
-            text += &["1", "-1", "2.5"][random.below(3) as usize];
+            text += ["1", "-1", "2.5"][random.below(3) as usize];
             if self.groups {
                 text += &format!(" qid:{}", 1 + random.below(5));
             }

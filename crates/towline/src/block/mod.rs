@@ -269,6 +269,30 @@ impl Block {
         self.push_info(info, end);
     }
 
+    /// Appends a row whose columns and values come apart: copied as arrays, which is several times as fast as pair by pair.
+    ///
+    /// # Panics
+    /// As [`Block::push`], and if there are not as many values as columns.
+    pub fn push_arrays(
+        &mut self,
+        info: RowInfo,
+        columns: impl ExactSizeIterator<Item = u32>,
+        values: impl ExactSizeIterator<Item = f64>,
+    ) {
+        assert_eq!(columns.len(), values.len(), "a value for every column");
+        let start = self.values();
+        match &mut self.values {
+            Values::F32(to) if !self.layout.dense => to.extend(values.map(|value| value as f32)),
+            Values::F64(to) if !self.layout.dense => to.extend(values),
+            _ => return self.push(info, columns.zip(values)),
+        }
+        self.indices.extend(columns);
+        let largest = self.indices[start..].iter().fold(0, |largest, &column| column.max(largest));
+        assert!(self.indices.len() == start || (largest as usize) < self.columns, "column {largest} of {}", self.columns);
+        let end = self.indices.len();
+        self.push_info(info, end);
+    }
+
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];

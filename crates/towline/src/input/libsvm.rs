@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::number;
+use super::separators::Separators;
 use super::text::{LineError, RecordParser, TextFormat};
 use super::{InputError, RowBatch};
 
@@ -140,8 +141,9 @@ impl RecordParser for Parser {
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError> {
         let mut at = 0;
         let mut has_groups = false;
+        let mut separators = Separators::new();
         while at < text.len() {
-            at = self.line(text, at, batch, &mut has_groups)?;
+            at = self.line(text, at, &mut separators, batch, &mut has_groups)?;
         }
         Ok(())
     }
@@ -173,7 +175,14 @@ fn at_token_end(text: &[u8], at: usize) -> bool {
 impl Parser {
     /// Parses the line that begins at `at`, and returns where the next one begins.
     #[inline(always)]
-    fn line(&self, text: &[u8], at: usize, batch: &mut RowBatch, has_groups: &mut bool) -> Result<usize, LineError> {
+    fn line(
+        &self,
+        text: &[u8],
+        at: usize,
+        separators: &mut Separators,
+        batch: &mut RowBatch,
+        has_groups: &mut bool,
+    ) -> Result<usize, LineError> {
         let mut at = skip_blanks(text, at);
         match text.get(at) {
             None => return Ok(at),
@@ -191,10 +200,9 @@ impl Parser {
         };
         let first = batch.keys.len();
         let mut group = None;
-        let (mut sorted, mut has_zeros) = (true, false);
-        let mut last: Option<u64> = None;
         loop {
             at = skip_blanks(text, at);
+            at = separators.entries(text, at, &mut batch.keys, &mut batch.values);
             match text.get(at) {
                 None => break,
                 Some(b'\n') => {
@@ -205,37 +213,38 @@ impl Parser {
                     at = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1);
                     break;
                 }
+                Some(&blank) if is_blank(blank) => continue,
                 Some(_) => {}
             }
-            let token = at;
-            let (key, value) = match number::plain_entry(text, at) {
+            match unusual_entry(text, at)? {
                 Some((key, value, end)) => {
+                    if !self.options.precision.round(value).is_finite() {
+                        return Err(not_finite(text, at, value, self.options.precision));
+                    }
+                    batch.keys.push(key);
+                    batch.values.push(value);
                     at = end;
-                    (key, value)
                 }
-                None => match unusual_entry(text, at)? {
-                    Some((key, value, end)) => {
-                        at = end;
-                        (key, value)
-                    }
-                    None => {
-                        (group, at) = read_group(text, token, group)?;
-                        continue;
-                    }
-                },
-            };
-            let kept = self.options.precision.round(value);
-            if !kept.is_finite() {
-                return Err(not_finite(text, token, value, self.options.precision));
+                None => (group, at) = read_group(text, at, group)?,
             }
-            sorted &= last.is_none_or(|last| last < key);
-            last = Some(key);
-            if key == 0 {
-                self.check_zero_index(text, token)?;
-            }
-            batch.keys.push(key);
-            batch.values.push(kept);
-            has_zeros |= kept == 0.0;
+        }
+        self.check_row(text, label_at, first, batch)?;
+        self.note_group(group, has_groups, batch);
+        batch.end_row(label);
+        Ok(at)
+    }
+
+    /// Rounds the values of the row that begins at `first`, and sees to indices out of order and to zeros.
+    #[inline(always)]
+    fn check_row(&self, text: &[u8], label_at: usize, first: usize, batch: &mut RowBatch) -> Result<(), LineError> {
+        let (keys, values) = (&batch.keys[first..], &mut batch.values[first..]);
+        if self.options.precision == Precision::F32 {
+            values.iter_mut().for_each(|value| *value = self.options.precision.round(*value));
+        }
+        let mut has_zeros = values.iter().fold(false, |found, &value| found | (value == 0.0));
+        let sorted = keys.windows(2).fold(true, |sorted, pair| sorted & (pair[0] < pair[1]));
+        if keys.first() == Some(&0) || !sorted && keys.contains(&0) {
+            self.check_zero_index(text, mention(text, label_at, 0, false))?;
         }
         if !sorted {
             self.sort_row(text, label_at, first, batch)?;
@@ -244,9 +253,7 @@ impl Parser {
         if has_zeros {
             self.drop_zeros(first, batch);
         }
-        self.note_group(group, has_groups, batch);
-        batch.end_row(label);
-        Ok(at)
+        Ok(())
     }
 
     #[cold]
@@ -280,7 +287,7 @@ impl Parser {
                 }
                 (true, Duplicates::Error) => {
                     return Err(LineError {
-                        at: second_mention(text, label_at, key),
+                        at: mention(text, label_at, key, true),
                         problem: format!("feature {key} appears twice in this row"),
                         remedy: "correct the file, or use --duplicates sum or --duplicates last".into(),
                     });
@@ -441,16 +448,16 @@ fn too_large_sum(text: &[u8], label_at: usize, key: u64, precision: Precision) -
         Precision::F64 => (64, "correct the file"),
     };
     LineError {
-        at: second_mention(text, label_at, key),
+        at: mention(text, label_at, key, true),
         problem: format!("the values of feature {key} add up to more than a {bits}-bit float can hold"),
         remedy: remedy.into(),
     }
 }
 
-/// Where feature `key` is named for the second time in the line whose label is at `at`.
-fn second_mention(text: &[u8], at: usize, key: u64) -> usize {
+/// Where feature `key` is named for the first time or, if `again`, for the second time in the line whose label is at `at`.
+fn mention(text: &[u8], at: usize, key: u64, again: bool) -> usize {
     let line_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
-    let mut seen = false;
+    let mut seen = !again;
     let mut token = at;
     while token < line_end {
         if matches!(number::unsigned(text, token), Some((k, end)) if k == key && text.get(end) == Some(&b':')) {

@@ -12,6 +12,7 @@ pub mod csv;
 mod detect;
 pub mod libsvm;
 pub mod number;
+mod separators;
 pub mod table;
 pub mod text;
 

@@ -104,42 +104,25 @@ pub fn float(text: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// An entry `index:value` in its usual form, read with one check of the bounds: index, value, and where it ends.
-///
-/// `None` does not mean that the entry is bad, only that it is not of this form (signs, exponents, more than eight digits, the end of the text): the
-/// caller then looks closer.
+/// The number made of the characters from `from` to `to`, which are known to be digits: 1 to `MOST` of them, else `None`.
 #[inline(always)]
-pub fn plain_entry(text: &[u8], at: usize) -> Option<(u64, f64, usize)> {
-    // Index, colon, whole part, point, fraction and the character behind: 8 + 1 + 8 + 1 + 8 + 1 characters at the most.
-    let window: &[u8; 40] = text.get(at..)?.first_chunk()?;
-    let load = |from: usize| word(window, from);
-    let index_word = load(0);
-    let index_digits = leading_digits(index_word);
-    if index_digits == 0 || window[index_digits] != b':' {
+pub fn digits<const MOST: usize>(text: &[u8], from: usize, to: usize) -> Option<u64> {
+    let count = to.wrapping_sub(from);
+    if count.wrapping_sub(1) >= MOST {
         return None;
     }
-    let whole_at = index_digits + 1;
-    let whole_word = load(whole_at);
-    let whole_digits = leading_digits(whole_word);
-    if whole_digits == 0 || whole_digits == 8 {
-        return None;
-    }
-    let whole = convert(whole_word, whole_digits);
-    let mut end = whole_at + whole_digits;
-    let value = if window[end] == b'.' {
-        let fraction_word = load(end + 1);
-        let fraction_digits = leading_digits(fraction_word);
-        if fraction_digits == 0 {
-            return None;
-        }
-        end += 1 + fraction_digits;
-        // At most 7 + 8 digits: below 2^53, so that the quotient is correctly rounded. From i64, since processors convert that in one step.
-        let mantissa = whole * INTEGER_POWERS[fraction_digits] + convert(fraction_word, fraction_digits);
-        mantissa as i64 as f64 / POWERS[fraction_digits]
-    } else {
-        whole as f64
-    };
-    matches!(window[end], b' ' | b'\n').then(|| (convert(index_word, index_digits), value, at + end))
+    Some(convert(word(text, from), count))
+}
+
+/// `whole.fraction` as a number, where the fraction has this many digits; correctly rounded if both have 15 digits together.
+#[inline(always)]
+pub fn quotient(whole: u64, fraction: u64, fraction_digits: usize) -> f64 {
+    let mantissa = whole * INTEGER_POWERS[fraction_digits] + fraction;
+    // Below 2^52 the mantissa of a float of this exponent is the integer itself. Unlike the processor's own conversion, which keeps the upper half of
+    // its register, this does not wait for the quotient before.
+    const TWO_TO_52: f64 = (1u64 << 52) as f64;
+    let exact = f64::from_bits(TWO_TO_52.to_bits() | mantissa) - TWO_TO_52;
+    exact / POWERS[fraction_digits]
 }
 
 #[cold]
@@ -183,16 +166,6 @@ mod tests {
         fn short_floats_agree_with_the_standard_library(value in -1_000_000i64..1_000_000, digits in 0usize..9) {
             let text = format!("{:.*}", digits, value as f64 / 10f64.powi(digits as i32));
             prop_assert_eq!(whole_float(text.as_bytes()), text.parse().ok());
-        }
-
-        #[test]
-        fn plain_entries_agree_with_the_parts(index in "[0-9]{1,9}", value in "[0-9]{1,9}(\\.[0-9]{0,9})?(e1)?", behind in "[ \n:x]", pad in 0usize..40) {
-            let text = format!("{index}:{value}{behind}{}", "1".repeat(pad));
-            if let Some((key, number, end)) = plain_entry(text.as_bytes(), 0) {
-                prop_assert_eq!(key, index.parse::<u64>().unwrap());
-                prop_assert_eq!(number, value.parse::<f64>().unwrap());
-                prop_assert_eq!(end, index.len() + 1 + value.len());
-            }
         }
 
         #[test]

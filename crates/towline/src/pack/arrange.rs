@@ -27,7 +27,7 @@ pub struct Arrangement {
 /// Buffers for arranging rows, kept between rows.
 #[derive(Default)]
 pub struct Arranger {
-    ids: Vec<u32>,
+    /// Column in the upper half, and in the lower one the value, if it is a 32-bit float, or else its place in `values`.
     pairs: Vec<u64>,
     other: Vec<u64>,
     values: Vec<f64>,
@@ -37,7 +37,7 @@ pub struct Arranger {
 impl Arranger {
     /// What the buffers take for a row of this many values.
     pub fn most_bytes(values: u64) -> u64 {
-        values * (4 + 8 + 8 + 8 + 16)
+        values * (8 + 8 + 8 + 16)
     }
 }
 
@@ -57,35 +57,48 @@ impl Arrangement {
         block: &mut Block,
         statistics: &mut RowStatistics,
     ) {
-        let Arranger { ids, pairs, other, values, entries } = arranger;
+        let Arranger { pairs, other, values, entries } = arranger;
+        let small = self.precision == Precision::F32;
         pairs.clear();
         values.clear();
-        ids.clear();
         // Long rows are paid for exactly.
-        ids.reserve_exact(row.len());
-        values.reserve_exact(row.len());
         pairs.reserve_exact(row.len());
-        row.for_each(|id, value| {
-            ids.push(id);
-            values.push(value);
-        });
-        for (k, &id) in ids.iter().enumerate() {
-            if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
-                prefetch(&self.columns, coming as usize);
-            }
-            pairs.push(u64::from(self.columns[id as usize]) << 32 | k as u64);
+        if small {
+            row.for_each(|id, value| pairs.push(u64::from(id) << 32 | u64::from((value as f32).to_bits())));
+        } else {
+            values.reserve_exact(row.len());
+            row.for_each(|id, value| {
+                pairs.push(u64::from(id) << 32 | values.len() as u64);
+                values.push(value);
+            });
         }
+        self.renumber(pairs);
         sort_by_column(pairs, other, self.columns.len());
+        let column_of = |pair: u64| (pair >> 32) as u32;
+        let value_of = |pair: u64| if small { f64::from(f32::from_bits(pair as u32)) } else { values[pair as u32 as usize] };
+        if self.scale == Scale::None {
+            let columns = pairs.iter().map(|&pair| column_of(pair));
+            statistics.add(pairs.len() as u64, sq_norm(pairs.iter().map(|&pair| value_of(pair))));
+            block.push_arrays(info, columns, pairs.iter().map(|&pair| value_of(pair)));
+            return;
+        }
         entries.clear();
         entries.reserve_exact(row.len());
-        entries.extend(pairs.iter().map(|&pair| ((pair >> 32) as u32, values[pair as u32 as usize])));
-        if self.scale != Scale::None {
-            self.rescale(entries);
-        }
-        // Not `sum`, which makes -0 of nothing.
-        let sq_norm = entries.iter().fold(0.0, |sum, &(_, v)| sum + v * v);
-        statistics.add(entries.len() as u64, sq_norm);
+        entries.extend(pairs.iter().map(|&pair| (column_of(pair), value_of(pair))));
+        self.rescale(entries);
+        statistics.add(entries.len() as u64, sq_norm(entries.iter().map(|&(_, value)| value)));
         block.push(info, entries.iter().copied());
+    }
+
+    /// Puts the column of each feature in the place of its id.
+    fn renumber(&self, pairs: &mut [u64]) {
+        for k in 0..pairs.len() {
+            if let Some(&coming) = pairs.get(k + LOOK_AHEAD) {
+                prefetch(&self.columns, (coming >> 32) as usize);
+            }
+            let column = self.columns[(pairs[k] >> 32) as usize];
+            pairs[k] = u64::from(column) << 32 | pairs[k] & u64::from(u32::MAX);
+        }
     }
 
     fn rescale(&self, entries: &mut Vec<(u32, f64)>) {
@@ -110,6 +123,11 @@ impl Arrangement {
     }
 }
 
+fn sq_norm(values: impl Iterator<Item = f64>) -> f64 {
+    // Not `sum`, which makes -0 of nothing.
+    values.fold(0.0, |sum, v| sum + v * v)
+}
+
 /// `√Σ v²`, also where the squares of doubles overflow or vanish.
 fn length(entries: &[(u32, f64)]) -> f64 {
     let sum_of_squares = |unit: f64| entries.iter().map(|&(_, v)| (v / unit) * (v / unit)).sum::<f64>();
@@ -122,8 +140,9 @@ fn length(entries: &[(u32, f64)]) -> f64 {
 }
 
 /// Rows shorter than this are sorted by comparison: a pass of counting would cost more than the row.
-const SHORT_ROW: usize = 192;
-const DIGIT_BITS: u32 = 11;
+const SHORT_ROW: usize = 96;
+const DIGIT_BITS: u32 = 8;
+const DIGITS: usize = 1 << DIGIT_BITS;
 
 /// Sorts pairs by their upper half, which is below `columns`: least significant digit first, only as many digits as needed.
 fn sort_by_column(pairs: &mut Vec<u64>, other: &mut Vec<u64>, columns: usize) {
@@ -132,23 +151,24 @@ fn sort_by_column(pairs: &mut Vec<u64>, other: &mut Vec<u64>, columns: usize) {
         return;
     }
     let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
+    let passes = bits.div_ceil(DIGIT_BITS) as usize;
+    let digit = |pair: u64, pass: usize| (pair >> (32 + DIGIT_BITS as usize * pass)) as usize % DIGITS;
+    let mut starts = [[0u32; DIGITS]; 4];
+    for &pair in pairs.iter() {
+        (0..passes).for_each(|pass| starts[pass][digit(pair, pass)] += 1);
+    }
     other.resize(pairs.len(), 0);
-    let mut shift = 32;
-    while shift < 32 + bits {
-        let mut starts = [0u32; 1 << DIGIT_BITS];
-        let digit = |pair: u64| (pair >> shift) as usize & ((1 << DIGIT_BITS) - 1);
-        pairs.iter().for_each(|&pair| starts[digit(pair)] += 1);
+    for (pass, starts) in starts.iter_mut().enumerate().take(passes) {
         let mut sum = 0;
-        for start in &mut starts {
+        for start in starts.iter_mut() {
             (*start, sum) = (sum, sum + *start);
         }
         for &pair in pairs.iter() {
-            let place = &mut starts[digit(pair)];
+            let place = &mut starts[digit(pair, pass)];
             other[*place as usize] = pair;
             *place += 1;
         }
         std::mem::swap(pairs, other);
-        shift += DIGIT_BITS;
     }
 }
 

@@ -98,7 +98,7 @@ impl WaitingRows {
             self.add_slab(needed, expected)?;
         }
         if let Some(slab) = self.slabs.last_mut() {
-            slab.push(info, ids.iter().map(|&id| id as u32).zip(values.iter().copied()));
+            slab.push_arrays(info, ids.iter().map(|&id| id as u32), values.iter().copied());
         }
         Ok(())
     }
