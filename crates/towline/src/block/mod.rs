@@ -288,7 +288,11 @@ impl Block {
         }
         self.indices.extend(columns);
         let largest = self.indices[start..].iter().fold(0, |largest, &column| column.max(largest));
-        assert!(self.indices.len() == start || (largest as usize) < self.columns, "column {largest} of {}", self.columns);
+        assert!(
+            self.indices.len() == start || (largest as usize) < self.columns,
+            "column {largest} of {}",
+            self.columns
+        );
         let end = self.indices.len();
         self.push_info(info, end);
     }

@@ -75,7 +75,8 @@ impl Arrangement {
         self.renumber(pairs);
         sort_by_column(pairs, other, self.columns.len());
         let column_of = |pair: u64| (pair >> 32) as u32;
-        let value_of = |pair: u64| if small { f64::from(f32::from_bits(pair as u32)) } else { values[pair as u32 as usize] };
+        let value_of =
+            |pair: u64| if small { f64::from(f32::from_bits(pair as u32)) } else { values[pair as u32 as usize] };
         if self.scale == Scale::None {
             let columns = pairs.iter().map(|&pair| column_of(pair));
             statistics.add(pairs.len() as u64, sq_norm(pairs.iter().map(|&pair| value_of(pair))));

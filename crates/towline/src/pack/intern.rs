@@ -1,5 +1,8 @@
 //! Features get small numbers in the order in which they are first seen, and are counted.
 //!
+//! Counts order the columns, and for that a sample of the rows is enough: which of two rare features comes first does not matter, and every count
+//! is a miss of the cache. Where features are scaled, the counts are exact.
+//!
 //! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much larger than a
 //! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table of ids, which takes 6 to 12 bytes a
 //! feature. Names are known by a 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts
@@ -95,7 +98,7 @@ impl Features {
         Ok(())
     }
 
-    /// Replaces the keys of `batch` from `done` on by ids, and counts them. Where the budget says no, `done` tells how far it came, and the
+    /// Replaces the keys of `batch` from `done` on by ids. Where the budget says no, `done` tells how far it came, and the
     /// same call goes on from there.
     pub fn resolve(&mut self, batch: &mut RowBatch, done: &mut usize, budget: &Budget) -> Result<(), StoreError> {
         if self.names.is_some() {
@@ -104,17 +107,12 @@ impl Features {
                 ids.push(self.name(batch.names.get(k))?);
             }
             for key in &mut batch.keys[*done..] {
-                let id = ids[*key as usize];
-                self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
-                *key = u64::from(id);
+                *key = u64::from(ids[*key as usize]);
             }
             *done = batch.keys.len();
             return Ok(());
         }
-        let first = *done;
-        let result = self.resolve_numbers(&mut batch.keys, done, budget);
-        self.count(&batch.keys[first..*done]);
-        Ok(result?)
+        Ok(self.resolve_numbers(&mut batch.keys, done, budget)?)
     }
 
     fn resolve_numbers(&mut self, keys: &mut [u64], done: &mut usize, budget: &Budget) -> Result<(), BudgetError> {
@@ -131,13 +129,43 @@ impl Features {
         Ok(())
     }
 
-    fn count(&mut self, ids: &[u64]) {
-        for (k, &id) in ids.iter().enumerate() {
-            if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
-                prefetch(&self.counts, coming as usize);
+    /// Counts the ids of a batch whose first row has this number: in all rows, or in a sample that depends on nothing but their numbers.
+    pub fn count(&mut self, batch: &RowBatch, first_row: u64, exactly: bool) {
+        for i in 0..batch.rows() {
+            if !exactly && !is_sampled(first_row + i as u64) {
+                continue;
             }
-            self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+            let ids = &batch.keys[batch.range(i)];
+            for (k, &id) in ids.iter().enumerate() {
+                if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
+                    prefetch(&self.counts, coming as usize);
+                }
+                self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+            }
         }
+    }
+
+    /// Ids from `old` on, the most frequent ones first; among equals, as they were first seen.
+    pub fn by_frequency(&self) -> Vec<u32> {
+        // Nearly all counts are small: they are sorted by counting them. Those that are not share the first place until they are compared.
+        const MANY: u32 = 1 << 12;
+        let slot = |id: u32| (MANY - self.counts[id as usize].min(MANY)) as usize;
+        let (first, end) = (self.old as u32, self.counts.len() as u32);
+        let mut starts = vec![0u32; MANY as usize + 1];
+        (first..end).for_each(|id| starts[slot(id)] += 1);
+        let frequent = starts[0] as usize;
+        let mut sum = 0;
+        for start in &mut starts {
+            (*start, sum) = (sum, sum + *start);
+        }
+        let mut order = vec![0; (end - first) as usize];
+        for id in first..end {
+            let place = &mut starts[slot(id)];
+            order[*place as usize] = id;
+            *place += 1;
+        }
+        order[..frequent].sort_unstable_by_key(|&id| (std::cmp::Reverse(self.counts[id as usize]), id));
+        order
     }
 
     #[inline]
@@ -330,6 +358,11 @@ fn reserve_to<T>(array: &mut Vec<T>, room: usize) {
     array.reserve_exact(room - array.len());
 }
 
+/// All of the first rows are counted, so that few rows are counted exactly, and then one in eight.
+fn is_sampled(row: u64) -> bool {
+    row < 4096 || mix(u128::from(row)) >> 61 == 0
+}
+
 fn mix(key: u128) -> u64 {
     let folded = (key as u64) ^ (key >> 64) as u64;
     // Feature numbers are often small and in sequence; the multiplication spreads them over the high bits, which count.
@@ -351,7 +384,7 @@ mod tests {
     }
 
     fn numbers(keys: &[u64]) -> RowBatch {
-        RowBatch { keys: keys.to_vec(), ..RowBatch::default() }
+        RowBatch { keys: keys.to_vec(), values: vec![1.0; keys.len()], ends: vec![keys.len()], ..RowBatch::default() }
     }
 
     /// Small numbers lie in pages; one far away changes everything to hashing, and no id changes with it.
@@ -376,12 +409,30 @@ mod tests {
                 let mut batch = numbers(keys);
                 features.resolve(&mut batch, &mut 0, &budget).unwrap();
                 assert_eq!(batch.keys, ids);
+                features.count(&batch, u64::MAX / 2, true);
             }
             assert_eq!(features.numbers(), expected);
             let count = |id: usize| ids.iter().filter(|&&other| other == id as u64).count() as u32;
             assert!(features.counts().iter().enumerate().all(|(id, &n)| n == count(id)));
             assert!(budget.peak_bytes() < 40 << 20, "a far number must not make a table up to it");
         }
+    }
+
+    #[test]
+    fn the_most_frequent_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut features = Features::new(false, folder.path(), &Budget::unlimited()).unwrap();
+        let counts = [3u32, 1, 5000, 0, 4096, 4095, 1, 0, 7000, 5000, 3];
+        features.counts = counts.to_vec();
+        assert_eq!(features.by_frequency(), [8, 2, 9, 4, 5, 0, 10, 1, 6, 3, 7]);
+        features.old = 3;
+        assert_eq!(features.by_frequency(), [8, 9, 4, 5, 10, 6, 3, 7]);
+    }
+
+    #[test]
+    fn the_sample_is_about_an_eighth() {
+        let sampled = (4096..84096).filter(|&row| is_sampled(row)).count();
+        assert!((9000..11000).contains(&sampled), "{sampled}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! RowSource ─► features get ids, labels and features are counted ─► rows wait (in memory, else parted on disk)
 //!           ─► sorted by their place in the store ─► renumbered, scaled, cut into blocks, encoded ─► StoreWriter
 //! ```
-//! Features are numbered exactly by frequency, because all of them have been counted before the first block is written.
+//! Features are numbered by frequency, which is known before the first block is written.
 //! The result depends on the input, the seed and the block size, and on nothing else.
 mod arrange;
 mod cut;

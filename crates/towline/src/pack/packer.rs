@@ -99,7 +99,7 @@ impl<'a> Packer<'a> {
         Needs {
             features: self.features.expected(read),
             longest: self.longest,
-            scaled: matches!(self.options.scale, Scale::Minmax | Scale::Standard),
+            scaled: self.is_scaled(),
             fixed_bytes: fixed_bytes(self.options),
         }
     }
@@ -136,6 +136,7 @@ impl<'a> Packer<'a> {
         }
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.resolve_features(batch)?;
+        self.features.count(batch, self.rows, self.is_scaled());
         self.add_statistics(batch)?;
         self.weighted |= !batch.weights.is_empty();
         self.grouped |= !batch.groups.is_empty();
@@ -155,6 +156,11 @@ impl<'a> Packer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether features are scaled, which takes exact counts.
+    fn is_scaled(&self) -> bool {
+        matches!(self.options.scale, Scale::Minmax | Scale::Standard)
     }
 
     /// Where the feature table needs room, waiting rows make way and go to disk.
@@ -188,8 +194,7 @@ impl<'a> Packer<'a> {
     pub fn write_store(mut self, mut writer: StoreWriter) -> Result<(Manifest, usize), PackError> {
         self.features.drop_lookup()?;
         // Order and column of each feature; where features are scaled, by what, and what becomes of an absent value.
-        let scaled = matches!(self.options.scale, Scale::Minmax | Scale::Standard);
-        let feature_bytes = 4 + 4 + if scaled { 16 + 16 } else { 0 };
+        let feature_bytes = 4 + 4 + if self.is_scaled() { 16 + 16 } else { 0 };
         let _paid = self.budget.reserve("feature order", self.features.len() as u64 * feature_bytes)?;
         let order = self.column_order();
         let arrangement = self.arrangement(&order)?;
@@ -209,13 +214,15 @@ impl<'a> Packer<'a> {
 
     /// Feature ids in the order of their columns. Columns of older generations stay; new ones follow.
     fn column_order(&self) -> Vec<u32> {
-        let old = self.features.old();
-        let mut order: Vec<u32> = (0..self.features.len() as u32).collect();
-        let (counts, numbers) = (self.features.counts(), self.features.numbers());
-        let new = &mut order[old..];
+        let old = self.features.old() as u32;
+        let mut order: Vec<u32> = (0..old).collect();
         if self.options.renumber {
-            self.threads.install(|| new.par_sort_unstable_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id)));
-        } else if !self.named {
+            order.append(&mut self.features.by_frequency());
+            return order;
+        }
+        order.extend(old..self.features.len() as u32);
+        if !self.named {
+            let (numbers, new) = (self.features.numbers(), &mut order[old as usize..]);
             self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
         }
         order

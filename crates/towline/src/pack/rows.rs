@@ -61,8 +61,8 @@ impl WaitingRows {
         threads: usize,
         budget: &Budget,
     ) -> Result<Self, BudgetError> {
-        let slab_bytes = (budget.limit_bytes() / 64).clamp(64 << 10, 8 << 20);
-        let segment_bytes = (slab_bytes / 4).max(64 << 10);
+        let slab_bytes = (budget.limit_bytes() / 64).clamp(64 << 10, 32 << 20);
+        let segment_bytes = (slab_bytes / 4).clamp(64 << 10, 2 << 20);
         let leaving = budget
             .reserve("rows on their way to disk", threads as u64 * Spill::writing_bytes(segment_bytes, layout))?;
         Ok(WaitingRows {
