@@ -53,6 +53,7 @@ impl Watcher {
 impl Observer for Watcher {
     fn step(&mut self, step: &Step, _weights: &[f64]) {
         let gap = step.certificate.map(|certificate| certificate.relative_gap());
+        let newest = step.gap_estimate.or(gap);
         let cost = step.cost;
         if let Some(trace) = &mut self.trace {
             let line = serde_json::json!({
@@ -64,14 +65,17 @@ impl Observer for Watcher {
                 "dual_objective": step.dual_objective,
                 "objective": step.certificate.map(|certificate| certificate.objective),
                 "relative_gap": gap,
+                "gap_estimate": step.gap_estimate,
+                "solve_seconds": cost.solve_seconds,
+                "certify_seconds": cost.certify_seconds,
             });
             if let Err(error) = writeln!(trace, "{line}") {
                 self.failure = Some(error);
             }
         }
         if self.bar.is_some() {
-            let left = gap.and_then(|gap| self.seconds_left(cost.seconds, gap));
-            let gap = gap.map_or("-".to_string(), |gap| format!("{gap:.1e}"));
+            let left = newest.and_then(|gap| self.seconds_left(cost.seconds, gap));
+            let gap = newest.map_or("-".to_string(), |gap| format!("{gap:.1e}"));
             let eta = left.map_or(String::new(), |left| format!("  ETA {left:.0} s"));
             let rows = cost.visits as f64 / cost.solve_seconds.max(1e-9);
             let rate = size::show((cost.bytes_read as f64 / cost.seconds.max(1e-9)) as u64);

@@ -15,7 +15,7 @@ use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
-    Checkpoint, CheckpointFile, Plan, Selection, Status, StoreFingerprint, TrainOptions, Trained, train,
+    Checkpoint, CheckpointFile, Plan, Selection, Start, Status, StoreFingerprint, TrainOptions, Trained, train,
 };
 
 use crate::eval::{Quality, judge};
@@ -83,9 +83,9 @@ pub struct Arguments {
     /// How the rows that stay are chosen
     #[arg(long, value_enum, default_value_t = SelectionChoice::Gradient)]
     selection: SelectionChoice,
-    /// Sweeps over the resident rows before the next blocks come
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    /// Sweeps over the resident rows before the next blocks come: a number, or auto, as long as they pay
+    #[arg(long, default_value = "auto", value_parser = rounds)]
+    rounds: Rounds,
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -136,6 +136,18 @@ enum SelectionChoice {
     Gap,
 }
 
+/// How many sweeps; `None` is auto.
+#[derive(Clone, Copy)]
+struct Rounds(Option<u32>);
+
+fn rounds(text: &str) -> Result<Rounds, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Rounds(None)),
+        (_, Ok(number @ 1..)) => Ok(Rounds(Some(number))),
+        _ => Err("name a number from 1 on, or auto".into()),
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=0.9).contains(&share) => Ok(share),
@@ -166,7 +178,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if talk {
         let plan = Plan::new(&*store, &budget).map_err(StoreError::from)?;
         eprint!("{}", plan::text(&plan, store.blocks().len()));
-        if !options.start.is_empty() {
+        if options.start.is_some() {
             eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
         }
     }
@@ -246,9 +258,9 @@ fn options(
             SelectionChoice::Random => Selection::Random,
             SelectionChoice::Gap => Selection::Gap,
         },
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.0,
         seed: arguments.seed,
-        start: Vec::new(),
+        start: None,
         checkpoint: Some(CheckpointFile { path: duals_path(output), store: StoreFingerprint::of(store.manifest()) }),
         stop: Arc::default(),
     })
@@ -262,11 +274,11 @@ fn duals_path(model: &Path) -> PathBuf {
 }
 
 /// Dual variables to start from: those of an interrupted run with the same objective, or those that were asked for.
-fn start(arguments: &Arguments, options: &TrainOptions, store: &DiskStore, output: &Path) -> anyhow::Result<Vec<f64>> {
+fn start(arguments: &Arguments, options: &TrainOptions, store: &DiskStore, output: &Path) -> anyhow::Result<Option<Start>> {
     let here = StoreFingerprint::of(store.manifest());
     if let Some(model) = &arguments.warm_start {
         let path = duals_path(model);
-        let Some(checkpoint) = Checkpoint::load(&path, here.rows)? else {
+        let Some(checkpoint) = Checkpoint::open(&path, here.rows)? else {
             bail!(
                 "{}: not found; --warm-start needs the dual variables that training writes beside a model",
                 path.display()
@@ -279,14 +291,16 @@ fn start(arguments: &Arguments, options: &TrainOptions, store: &DiskStore, outpu
         }
         // Dual variables grow with C; rows at their bound stay there.
         let factor = options.objective.c / checkpoint.header.objective.c;
-        return Ok(checkpoint.duals.iter().map(|dual| dual * factor).collect());
+        return Ok(Some(Start::Earlier(checkpoint, factor)));
     }
     if arguments.restart {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    Ok(match Checkpoint::load(&duals_path(output), here.rows)? {
-        Some(found) if found.header.store == here && found.header.objective == options.objective => found.duals,
-        _ => Vec::new(),
+    Ok(match Checkpoint::open(&duals_path(output), here.rows)? {
+        Some(found) if found.header.store == here && found.header.objective == options.objective => {
+            Some(Start::Earlier(found, 1.0))
+        }
+        _ => None,
     })
 }
 
@@ -310,6 +324,7 @@ fn json(
         "seconds": {
             "total": begin.elapsed().as_secs_f64(),
             "pack": pack_seconds,
+            "training": cost.seconds,
             "read": cost.read_seconds,
             "solve": cost.solve_seconds,
             "certify": cost.certify_seconds,

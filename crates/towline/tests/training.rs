@@ -10,7 +10,7 @@ use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Plan, Selection, Status, TrainOptions, Trained, train};
+use towline::trainer::{Plan, Selection, Start, Status, TrainOptions, Trained, train};
 
 const COLUMNS: usize = 30;
 const ROWS: usize = 240;
@@ -69,12 +69,16 @@ fn options(objective: Objective) -> TrainOptions {
         order: OrderName::Auto,
         cache_share: 0.5,
         selection: Selection::Gradient,
-        rounds: 3,
+        rounds: None,
         seed: 1,
-        start: Vec::new(),
+        start: None,
         checkpoint: None,
         stop: Arc::default(),
     }
+}
+
+fn duals(trained: &Trained) -> Vec<f64> {
+    trained.duals.values().unwrap()
 }
 
 /// Primal and dual objective, from the definitions.
@@ -84,7 +88,7 @@ fn sides(data: &Data, objective: &Objective, trained: &Trained) -> (f64, f64) {
     let mut v = vec![0.0; COLUMNS + 1];
     let mut primal = 0.5 * trained.weights.iter().map(|w| w * w).sum::<f64>();
     let mut dual = 0.0;
-    for ((info, row), &beta) in data.rows.iter().zip(&trained.duals) {
+    for ((info, row), beta) in data.rows.iter().zip(duals(trained)) {
         let (y, c) = objective.row(info);
         let z: f64 = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + objective.bias * bias_weight;
         primal += c * loss.value(y, z);
@@ -201,7 +205,7 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
         for c in [10.0, 3.0, 30.0] {
             let store = store(&data, 20);
             let budget = budget(&store, part);
-            let start = first.duals.iter().map(|d| d * c / 10.0).collect();
+            let start = Some(Start::Values(duals(&first).iter().map(|d| d * c / 10.0).collect()));
             let options = TrainOptions { start, ..options(objective(ALL[0], c, 0.0)) };
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_optimal(&data, &options, &trained, &format!("C={c}"));
@@ -213,8 +217,8 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
 fn a_finished_run_is_recognised_at_once() {
     let data = data(true);
     let options_of = |start| TrainOptions { start, ..options(objective(ALL[0], 1.0, 0.0)) };
-    let first = train(store(&data, 1), &options_of(Vec::new()), &Budget::unlimited(), &mut ()).unwrap();
-    let again = train(store(&data, 1), &options_of(first.duals), &Budget::unlimited(), &mut ()).unwrap();
+    let first = train(store(&data, 1), &options_of(None), &Budget::unlimited(), &mut ()).unwrap();
+    let again = train(store(&data, 1), &options_of(Some(Start::Values(duals(&first)))), &Budget::unlimited(), &mut ()).unwrap();
     assert_eq!((again.status, again.cost.sweeps), (Status::Converged, 0));
 }
 

@@ -13,35 +13,83 @@ const RATE: f64 = 0.2;
 const LEAST: f32 = 1.0 / 20.0;
 const LARGEST: f32 = 20.0;
 
-/// Preferences and the schedule of the current sweep.
+/// How much each row is worth.
 #[derive(Default)]
-pub struct Adaptive {
-    preferences: Vec<f32>,
-    schedule: Vec<u32>,
-    at: usize,
+pub struct Preferences {
+    rows: Vec<f32>,
     /// Sum of the gains of the first sweep, then the running mean.
     reference_gain: f64,
+    /// Visits per sweep.
+    sweep_visits: f64,
     first_sweep: bool,
     started: bool,
 }
 
-impl Order for Adaptive {
-    fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
-        self.resize(rows);
+impl Preferences {
+    /// Lays out a sweep over `rows` with as many visits as there are of them, in random order.
+    pub fn lay_out(&mut self, rows: &[u32], schedule: &mut Vec<u32>, random: &mut Xoshiro256PlusPlus) {
         self.first_sweep = !self.started;
         self.started = true;
-        self.schedule.clear();
-        let mut left: f64 = self.preferences.iter().map(|&p| f64::from(p)).sum();
-        for (row, &preference) in self.preferences.iter().enumerate() {
-            let free = rows - self.schedule.len();
-            let expected = f64::from(preference) * free as f64 / left.max(f64::MIN_POSITIVE);
+        self.sweep_visits = rows.len().max(1) as f64;
+        schedule.clear();
+        let mut left: f64 = rows.iter().map(|&row| f64::from(self.rows[row as usize])).sum();
+        for &row in rows {
+            let preference = f64::from(self.rows[row as usize]);
+            let free = rows.len() - schedule.len();
+            let expected = preference * free as f64 / left.max(f64::MIN_POSITIVE);
             let whole = expected.floor();
             let more = f64::from(unit(random) < expected - whole);
             let visits = ((whole + more) as usize).min(free);
-            self.schedule.extend(std::iter::repeat_n(row as u32, visits));
-            left -= f64::from(preference);
+            schedule.extend(std::iter::repeat_n(row, visits));
+            left -= preference;
         }
-        shuffle(&mut self.schedule, random);
+        shuffle(schedule, random);
+    }
+
+    /// A visit brought this gain.
+    #[inline]
+    pub fn learn(&mut self, row: usize, gain: f64) {
+        if self.first_sweep {
+            self.reference_gain += gain / self.sweep_visits;
+            return;
+        }
+        let relative = gain / self.reference_gain.max(f64::MIN_POSITIVE);
+        let factor = (RATE * (relative - 1.0)).min(4.0).exp() as f32;
+        let preference = &mut self.rows[row];
+        *preference = (*preference * factor).clamp(LEAST, LARGEST);
+        self.reference_gain += (gain - self.reference_gain) / self.sweep_visits;
+    }
+
+    /// See [`Order::retain`].
+    pub fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {
+        let mut row = 0;
+        self.rows.retain(|_| {
+            row += 1;
+            keep(row - 1)
+        });
+    }
+
+    /// See [`Order::resize`].
+    pub fn resize(&mut self, rows: usize) {
+        self.rows.resize(rows, 1.0);
+    }
+}
+
+/// All rows, as often as they have been worth it.
+#[derive(Default)]
+pub struct Adaptive {
+    preferences: Preferences,
+    rows: Vec<u32>,
+    schedule: Vec<u32>,
+    at: usize,
+}
+
+impl Order for Adaptive {
+    fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
+        self.preferences.resize(rows);
+        self.rows.clear();
+        self.rows.extend(0..rows as u32);
+        self.preferences.lay_out(&self.rows, &mut self.schedule, random);
         self.at = 0;
     }
 
@@ -54,28 +102,15 @@ impl Order for Adaptive {
 
     #[inline]
     fn learn(&mut self, row: usize, visit: Visit) {
-        let rows = self.preferences.len().max(1) as f64;
-        if self.first_sweep {
-            self.reference_gain += visit.gain / rows;
-            return;
-        }
-        let relative = visit.gain / self.reference_gain.max(f64::MIN_POSITIVE);
-        let factor = (RATE * (relative - 1.0)).min(4.0).exp() as f32;
-        let preference = &mut self.preferences[row];
-        *preference = (*preference * factor).clamp(LEAST, LARGEST);
-        self.reference_gain += (visit.gain - self.reference_gain) / rows;
+        self.preferences.learn(row, visit.gain);
     }
 
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {
-        let mut row = 0;
-        self.preferences.retain(|_| {
-            row += 1;
-            keep(row - 1)
-        });
+        self.preferences.retain(keep);
     }
 
     fn resize(&mut self, rows: usize) {
-        self.preferences.resize(rows, 1.0);
+        self.preferences.resize(rows);
     }
 }
 
@@ -112,6 +147,6 @@ mod tests {
                 order.learn(row, Visit::default());
             }
         }
-        assert!(order.preferences.iter().all(|p| p.is_finite()));
+        assert!(order.preferences.rows.iter().all(|p| p.is_finite()));
     }
 }

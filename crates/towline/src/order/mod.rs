@@ -37,10 +37,13 @@ pub trait Order: Send {
     /// Learns from a visit.
     fn learn(&mut self, row: usize, visit: Visit);
 
-    /// A certificate has found this gap.
-    fn note_gap(&mut self, gap: f64) {
-        let _ = gap;
+    /// A scan at fixed weights has found this slack of a row ([`crate::loss::Loss::slack`]).
+    fn revise(&mut self, row: usize, slack: f64) {
+        let _ = (row, slack);
     }
+
+    /// New rows have come, and what was learnt about slacks is out of date.
+    fn begin_step(&mut self) {}
 
     /// The working set now has just the rows for which `keep` holds, moved together.
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool);
@@ -59,7 +62,7 @@ pub enum OrderName {
     Shrinking,
     /// Rows as often as they are worth it.
     Adaptive,
-    /// Chosen while running.
+    /// Shrinking and adaptive in one.
     Auto,
 }
 

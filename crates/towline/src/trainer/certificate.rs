@@ -36,12 +36,37 @@ impl Certificate {
     }
 }
 
+/// The losses of rows at several multiples of one weight vector.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Losses([f64; MULTIPLES.len()]);
+
+impl Losses {
+    /// Adds a row with margin z.
+    #[inline]
+    pub fn add<L: Loss>(&mut self, loss: L, y: f64, c: f64, z: f64) {
+        for (sum, multiple) in self.0.iter_mut().zip(MULTIPLES) {
+            *sum += c * loss.value(y, multiple * z);
+        }
+    }
+
+    /// The least F among the multiples of `w`, and which it is.
+    pub fn best(&self, w: &[f64]) -> (f64, f64) {
+        let sq_norm = sq_norm(w);
+        let objectives = self.0.iter().zip(MULTIPLES).map(|(&loss, t)| (0.5 * t * t * sq_norm + loss, t));
+        objectives.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 1.0))
+    }
+}
+
+fn sq_norm(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum()
+}
+
 /// A scan over all rows.
 pub struct Scan<'a> {
     w: &'a [f64],
     v: &'a mut [f64],
     bias: f64,
-    losses: [f64; MULTIPLES.len()],
+    losses: Losses,
     conjugates: f64,
     support: u64,
 }
@@ -50,32 +75,28 @@ impl<'a> Scan<'a> {
     /// Begins a scan at `w`; `v` becomes Σ βx. Both have a last entry for the bias.
     pub fn new(w: &'a [f64], v: &'a mut [f64], bias: f64) -> Self {
         v.fill(0.0);
-        Scan { w, v, bias, losses: [0.0; MULTIPLES.len()], conjugates: 0.0, support: 0 }
+        Scan { w, v, bias, losses: Losses::default(), conjugates: 0.0, support: 0 }
     }
 
-    /// Adds a row.
+    /// Adds a row, and returns its margin.
     #[inline]
-    pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) {
+    pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
         let last = self.w.len() - 1;
         let RowState { y, c, beta, .. } = *state;
         let z = row.dot(self.w) + self.bias * self.w[last];
-        for (sum, multiple) in self.losses.iter_mut().zip(MULTIPLES) {
-            *sum += c * loss.value(y, multiple * z);
-        }
+        self.losses.add(loss, y, c, z);
         self.conjugates -= loss.dual_value(y, beta, c);
         if beta != 0.0 {
             row.add_to(self.v, beta);
             self.v[last] += beta * self.bias;
             self.support += 1;
         }
+        z
     }
 
     /// The certificate.
     pub fn finish(self) -> Certificate {
-        let sq_norm = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>();
-        let w = sq_norm(self.w);
-        let objectives = self.losses.iter().zip(MULTIPLES).map(|(&loss, t)| (0.5 * t * t * w + loss, t));
-        let best = objectives.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 1.0));
+        let best = self.losses.best(self.w);
         Certificate {
             objective: best.0,
             dual_objective: -0.5 * sq_norm(self.v) - self.conjugates,

@@ -6,12 +6,13 @@
 //! Only the dual variables are kept. w is their sum over the rows, which the first certificate computes anew, so that a run
 //! that goes on has no rounding errors from before.
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Cost;
+use super::duals::{self, Duals};
 use crate::objective::Objective;
 use crate::store::manifest::Manifest;
 
@@ -42,13 +43,15 @@ impl StoreFingerprint {
     }
 }
 
-/// Dual variables and what they belong to.
-#[derive(Clone, Debug, PartialEq)]
+/// Dual variables in a file that has been checked, and what they belong to. They are read when they are wanted: there may be more of them than fit
+/// into memory.
+#[derive(Debug)]
 pub struct Checkpoint {
     /// What they belong to.
     pub header: CheckpointHeader,
-    /// One per row, by position in the store.
-    pub duals: Vec<f64>,
+    file: File,
+    /// Where the dual variables begin.
+    begin: u64,
 }
 
 /// What dual variables belong to.
@@ -97,7 +100,7 @@ pub struct CheckpointFile {
 
 impl CheckpointFile {
     /// Writes a checkpoint so that the file is the old one or the new one, never something between.
-    pub fn save(&self, objective: &Objective, cost: Cost, duals: &[f64]) -> Result<(), CheckpointError> {
+    pub fn save(&self, objective: &Objective, cost: Cost, duals: &Duals) -> Result<(), CheckpointError> {
         let header =
             CheckpointHeader { version: VERSION, store: self.store.clone(), objective: objective.clone(), cost };
         let mut name = self.path.file_name().unwrap_or_default().to_os_string();
@@ -114,9 +117,7 @@ impl CheckpointFile {
             put(&MAGIC)?;
             put(&(text.len() as u64).to_le_bytes())?;
             put(&text)?;
-            for dual in duals {
-                put(&dual.to_le_bytes())?;
-            }
+            duals.for_each_chunk(|values| values.iter().try_for_each(|value| put(&value.to_le_bytes())))?;
             out.write_all(&checksum.to_le_bytes())?;
             out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
             std::fs::rename(&new, &self.path)
@@ -129,46 +130,117 @@ impl CheckpointFile {
 }
 
 impl Checkpoint {
-    /// Reads a checkpoint of at most `rows` rows, and checks all of it. `None` if there is no file.
-    pub fn load(path: &Path, rows: u64) -> Result<Option<Checkpoint>, CheckpointError> {
+    /// Opens a checkpoint of at most `rows` rows, and checks all of it. `None` if there is no file.
+    pub fn open(path: &Path, rows: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let io = |source| CheckpointError::Io { path: path.to_path_buf(), action: "read it", source };
-        let damaged = |problem: String| CheckpointError::Damaged { path: path.to_path_buf(), problem };
-        let mut file = match File::open(path) {
+        let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
         };
-        let size = file.metadata().map_err(io)?.len();
-        if size > rows * 8 + LARGEST_HEADER {
-            return Err(damaged("it has more dual variables than the store has rows".into()));
-        }
-        let mut bytes = Vec::with_capacity(size as usize);
-        file.read_to_end(&mut bytes).map_err(io)?;
-        parse(&bytes).map(Some).map_err(damaged)
+        check(file, rows).map(Some).map_err(|error| match error.downcast::<std::io::Error>() {
+            Ok(error) => io(*error),
+            Err(problem) => CheckpointError::Damaged { path: path.to_path_buf(), problem: problem.to_string() },
+        })
+    }
+
+    /// How many there are.
+    pub fn rows(&self) -> u64 {
+        self.header.store.rows
+    }
+
+    /// Replaces `out` by `count` dual variables from `first` on.
+    pub fn read(&self, first: u64, count: usize, out: &mut Vec<f64>) -> std::io::Result<()> {
+        out.clear();
+        duals::read_at(&self.file, self.begin + first * 8, count, out)
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
-    let early = || "it ends too early".to_string();
-    if !bytes.starts_with(&MAGIC) {
+/// Reads all of a file once, a piece at a time. An error is one of the system or a description of the damage.
+fn check(file: File, rows: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
+    const EARLY: &str = "it ends too early";
+    let size = file.metadata()?.len();
+    if size > rows.saturating_mul(8).saturating_add(LARGEST_HEADER) {
+        return Err("it has more dual variables than the store has rows".into());
+    }
+    let mut start = [0; MAGIC.len() + 8];
+    let mut input = BufReader::new(&file);
+    if size < start.len() as u64 + 4 {
         return Err("these are not dual variables of a training run".into());
     }
-    let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(early)?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
+    input.read_exact(&mut start)?;
+    if !start.starts_with(&MAGIC) {
+        return Err("these are not dual variables of a training run".into());
+    }
+    let length = start.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    if length > LARGEST_HEADER.min(size - start.len() as u64 - 4) {
+        return Err(EARLY.into());
+    }
+    let mut text = vec![0; length as usize];
+    input.read_exact(&mut text)?;
+    let mut checksum = crc32c::crc32c_append(crc32c::crc32c(&start), &text);
+    let begin = start.len() as u64 + length;
+    let (count, odd) = ((size - begin - 4) / 8, (size - begin - 4) % 8);
+    let mut all_finite = true;
+    let mut piece = vec![0; 64 << 10];
+    let mut left = size - begin - 4;
+    while left > 0 {
+        let piece = &mut piece[..left.min(64 << 10) as usize];
+        input.read_exact(piece)?;
+        checksum = crc32c::crc32c_append(checksum, piece);
+        all_finite &= piece.as_chunks::<8>().0.iter().all(|&bytes| f64::from_le_bytes(bytes).is_finite());
+        left -= piece.len() as u64;
+    }
+    let mut stored = [0; 4];
+    input.read_exact(&mut stored)?;
+    if checksum != u32::from_le_bytes(stored) {
         return Err("checksum mismatch".into());
     }
-    let (length, rest) = body[MAGIC.len()..].split_first_chunk::<8>().ok_or_else(early)?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| early())?;
-    let (text, rest) = rest.split_at_checked(length).ok_or_else(early)?;
     let header: CheckpointHeader =
-        serde_json::from_slice(text).map_err(|error| format!("its header is damaged: {error}"))?;
+        serde_json::from_slice(&text).map_err(|error| format!("its header is damaged: {error}"))?;
     if header.version != VERSION {
-        return Err(format!("format version {}; this program reads version {VERSION}", header.version));
+        return Err(format!("format version {}; this program reads version {VERSION}", header.version).into());
     }
-    let (items, left) = rest.as_chunks::<8>();
-    let duals: Vec<f64> = items.iter().map(|&b| f64::from_le_bytes(b)).collect();
-    if !left.is_empty() || duals.len() as u64 != header.store.rows || duals.iter().any(|d| !d.is_finite()) {
+    if odd != 0 || count != header.store.rows || !all_finite {
         return Err("its dual variables are damaged".into());
     }
-    Ok(Checkpoint { header, duals })
+    Ok(Checkpoint { header, file, begin })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::AnyLoss;
+    use crate::objective::Targets;
+
+    #[test]
+    fn what_is_saved_is_read_and_every_flip_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = StoreFingerprint { rows: 5, generation: 1, table_checksum: 7 };
+        let file = CheckpointFile { path: folder.path().join("a.duals"), store };
+        let objective = Objective {
+            loss: AnyLoss::from_name("hinge", 0.1, 1.0).unwrap(),
+            c: 2.0,
+            bias: 0.0,
+            targets: Targets::Numbers,
+        };
+        let values = vec![0.5, -0.25, 0.0, 1e-300, 3.0];
+        file.save(&objective, Cost::default(), &Duals::Memory(values.clone())).unwrap();
+        let found = Checkpoint::open(&file.path, 5).unwrap().unwrap();
+        assert_eq!((found.rows(), &found.header.objective), (5, &objective));
+        let mut read = Vec::new();
+        found.read(1, 3, &mut read).unwrap();
+        assert_eq!(read, values[1..4]);
+        assert!(Checkpoint::open(&folder.path().join("none"), 5).unwrap().is_none());
+
+        let bytes = std::fs::read(&file.path).unwrap();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << (at % 8);
+            std::fs::write(&file.path, &damaged).unwrap();
+            assert!(matches!(Checkpoint::open(&file.path, 5), Err(CheckpointError::Damaged { .. })), "byte {at}");
+            std::fs::write(&file.path, &bytes[..at]).unwrap();
+            assert!(Checkpoint::open(&file.path, 5).is_err(), "cut at {at}");
+        }
+    }
 }

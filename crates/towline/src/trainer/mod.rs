@@ -6,6 +6,7 @@
 mod cache;
 mod certificate;
 mod checkpoint;
+mod duals;
 mod plan;
 mod run;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use cache::Selection;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub use duals::{Duals, Start};
 pub use plan::Plan;
 pub use run::train;
 
@@ -27,7 +29,7 @@ use crate::order::OrderName;
 use crate::store::StoreError;
 
 /// How to train.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TrainOptions {
     /// What is minimised.
     pub objective: Objective,
@@ -43,12 +45,12 @@ pub struct TrainOptions {
     pub cache_share: f64,
     /// How they are chosen.
     pub selection: Selection,
-    /// Sweeps per step.
-    pub rounds: u32,
+    /// Sweeps per step; without a number they go on while they pay.
+    pub rounds: Option<u32>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Dual variables to start from, by position in the store; rows beyond them start at 0. They are brought within their bounds.
-    pub start: Vec<f64>,
+    /// Dual variables to start from. They are brought within their bounds.
+    pub start: Option<Start>,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,
     /// Set from outside to stop after the current sweep.
@@ -70,12 +72,12 @@ pub enum Status {
 }
 
 /// What came of training.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Trained {
     /// Weights by column, and the weight of the bias last.
     pub weights: Vec<f64>,
     /// The dual variable of each row, by its position in the store.
-    pub duals: Vec<f64>,
+    pub duals: Duals,
     /// How it ended.
     pub status: Status,
     /// How good it is.
@@ -112,6 +114,8 @@ pub struct Step {
     pub cost: Cost,
     /// D as the sum of gains, without a scan.
     pub dual_objective: f64,
+    /// The relative gap between the weights with which the last pass began and this dual objective, where it was computed.
+    pub gap_estimate: Option<f64>,
     /// The newest certificate.
     pub certificate: Option<Certificate>,
 }

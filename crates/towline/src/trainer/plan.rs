@@ -7,8 +7,12 @@ use crate::working_set::{ROW_STATE_BYTES, WorkingSet};
 
 /// Blocks that are read ahead of the solver.
 pub const READ_AHEAD: usize = 2;
-/// Bytes that an order keeps per row: preferences, schedule, what is left out.
-const ORDER_BYTES: u64 = 16;
+/// Bytes that a resident row takes besides its values and its state: preferences, schedule and what is left out by the order, its score when the cache is
+/// chosen, and its dual variable on the way to disk.
+const ORDER_BYTES: u64 = 32;
+
+/// Dual variables stay in memory if they take at most this part of the room that rows would have.
+const DUAL_SHARE: u64 = 8;
 
 /// How the budget is spent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,8 +21,10 @@ pub struct Plan {
     pub budget_bytes: u64,
     /// w, and the sum Σ βx that the certificate computes anew.
     pub weight_bytes: u64,
-    /// One dual variable per row, and a bit that says whether the row is cached.
+    /// One dual variable per row, unless they are on disk, and a bit that says whether the row is cached.
     pub dual_bytes: u64,
+    /// Whether dual variables of rows that are not resident are on disk.
+    pub duals_on_disk: bool,
     /// Blocks read ahead, and the buffers to read and decode them.
     pub read_ahead_bytes: u64,
     /// Resident rows with their state.
@@ -27,6 +33,8 @@ pub struct Plan {
     pub resident_rows: u64,
     /// Values that fit.
     pub resident_values: u64,
+    /// Rows and values of the largest block.
+    pub largest_block: (u64, u64),
     /// Whether all rows are resident, so that the disk is read once.
     pub in_memory: bool,
     /// Bytes read from disk by a pass over all blocks.
@@ -40,11 +48,14 @@ impl Plan {
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
         let weight_bytes = 2 * 8 * (shape.columns + 1);
-        let dual_bytes = 8 * shape.rows + shape.rows.div_ceil(8);
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
-        let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
         let needed = |rows: u64, values: u64| WorkingSet::bytes(shape.layout, rows, values) + rows * ORDER_BYTES;
         let whole = needed(shape.rows, shape.values);
+        // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
+        let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
+        let duals_on_disk = 8 * shape.rows > room / DUAL_SHARE && whole + 8 * shape.rows > room;
+        let dual_bytes = if duals_on_disk { 0 } else { 8 * shape.rows } + shape.rows.div_ceil(8);
+        let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
         let largest = store.blocks().iter().map(|b| needed(u64::from(b.rows), b.values)).max().unwrap_or(0);
         // Room for the largest block and as much again for rows that stay.
         let least_bytes = fixed + (2 * largest).min(whole);
@@ -62,19 +73,29 @@ impl Plan {
         let room = free - fixed;
         let in_memory = whole <= room;
         let (resident_rows, resident_values) =
-            if in_memory { (shape.rows, shape.values) } else { share(&shape, room, largest) };
+            if in_memory { (shape.rows, shape.values) } else { share(&shape, room) };
         Ok(Plan {
             budget_bytes: budget.limit_bytes(),
             weight_bytes,
             dual_bytes,
+            duals_on_disk,
             read_ahead_bytes,
             resident_bytes: needed(resident_rows, resident_values),
             resident_rows,
             resident_values,
+            largest_block: store.blocks().iter().fold((0, 0), |(rows, values), block| {
+                (rows.max(u64::from(block.rows)), values.max(block.values))
+            }),
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes,
         })
+    }
+
+    /// Rows and values that may stay when new blocks come: this share, unless the largest block would not fit beside them.
+    pub fn cache_room(&self, share: f64) -> (u64, u64) {
+        let part = |all: u64, block: u64| ((all as f64 * share) as u64).min(all.saturating_sub(block));
+        (part(self.resident_rows, self.largest_block.0), part(self.resident_values, self.largest_block.1))
     }
 
     /// Takes from the budget what the plan says, except for read-ahead, which pays for itself.
@@ -87,8 +108,8 @@ impl Plan {
     }
 }
 
-/// Rows and values that fit into `room`, in the proportion of the whole store, and enough for the largest block in any case.
-fn share(shape: &Shape, room: u64, _largest: u64) -> (u64, u64) {
+/// Rows and values that fit into `room`, in the proportion of the whole store.
+fn share(shape: &Shape, room: u64) -> (u64, u64) {
     let row_bytes = shape.layout.resident_bytes(1, 0) + ROW_STATE_BYTES + ORDER_BYTES;
     let value_bytes = shape.layout.value_bytes(1).max(1);
     let values_per_row = shape.values as f64 / shape.rows.max(1) as f64;

@@ -7,7 +7,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::cache;
-use super::certificate::{Certificate, Scan};
+use super::certificate::{Certificate, Losses, Scan};
+use super::duals::Duals;
 use super::plan::{Plan, READ_AHEAD};
 use super::{Cost, Observer, Status, Step, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
@@ -60,7 +61,8 @@ impl LossVisitor for WithLoss<'_> {
             first_rows,
             w: large_zeroed(shape.columns as usize + 1),
             v: large_zeroed(shape.columns as usize + 1),
-            duals: start(&self.options.start, shape.rows as usize),
+            duals: duals(self.options, &plan, shape.rows)?,
+            block_duals: Vec::new(),
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
             set,
             order,
@@ -68,6 +70,8 @@ impl LossVisitor for WithLoss<'_> {
             begin: Instant::now(),
             cost: Cost::default(),
             dual_objective: 0.0,
+            look_back: None,
+            gap_estimate: None,
             certificate: None,
             saved: Instant::now(),
             store: self.store,
@@ -77,15 +81,33 @@ impl LossVisitor for WithLoss<'_> {
     }
 }
 
-/// Dual variables to begin with.
-fn start(given: &[f64], rows: usize) -> Vec<f64> {
-    let mut duals = given[..given.len().min(rows)].to_vec();
-    duals.resize(rows, 0.0);
-    duals
+/// Dual variables to begin with, where the plan wants them.
+fn duals(options: &TrainOptions, plan: &Plan, rows: u64) -> Result<Duals, TrainError> {
+    let mut duals = if plan.duals_on_disk {
+        let beside = options.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        Duals::on_disk(rows, beside.unwrap_or(&std::env::temp_dir()))?
+    } else {
+        Duals::in_memory(rows)
+    };
+    if let Some(start) = &options.start {
+        duals.begin_with(start)?;
+    }
+    Ok(duals)
 }
 
 /// At most this often the dual variables are saved while everything is in memory, where sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;
+
+/// Sweeps per step, at most, where no number was given: more than three hardly save passes.
+const MOST_ROUNDS: u32 = 4;
+/// Another sweep pays if this one gained more than this part of the first one of the step.
+const ROUND_PAYS: f64 = 0.1;
+/// A pass that raised the dual objective by less than this many tolerances may be one of the last.
+const NEAR: f64 = 10.0;
+
+fn is_marked(bits: &[u64], position: u64) -> bool {
+    bits[position as usize / 64] >> (position % 64) & 1 == 1
+}
 
 struct Run<'a, L> {
     loss: L,
@@ -100,7 +122,9 @@ struct Run<'a, L> {
     w: Vec<f64>,
     /// Σ βx, summed anew by a certificate.
     v: Vec<f64>,
-    duals: Vec<f64>,
+    duals: Duals,
+    /// Those of the block at hand.
+    block_duals: Vec<f64>,
     /// One bit per row: whether it is in the working set already when its block comes.
     cached: Vec<u64>,
     set: WorkingSet,
@@ -109,6 +133,9 @@ struct Run<'a, L> {
     begin: Instant,
     cost: Cost,
     dual_objective: f64,
+    /// Losses at the weights with which the pass began; these are in `v` meanwhile.
+    look_back: Option<Losses>,
+    gap_estimate: Option<f64>,
     certificate: Option<Certificate>,
     saved: Instant,
 }
@@ -133,34 +160,34 @@ impl<L: Loss> Run<'_, L> {
         if self.set.rows() == 0 {
             return Err(TrainError::NoWeight);
         }
-        if !self.options.start.is_empty() {
+        if self.options.start.is_some() {
             // The first scan sums up w; only the second one tells how good it is.
             self.certify_resident();
             if self.certify_resident() <= self.options.tolerance {
                 return Ok(Status::Converged);
             }
         }
-        let mut schedule = CertificateSchedule::default();
+        let mut schedule = CertificateSchedule::new(self.options.tolerance);
         let status = loop {
             let sweep = self.sweep();
             if let Some(status) = self.reason_to_stop(self.cost.sweeps) {
                 self.certify_resident();
                 break status;
             }
-            if sweep.violation == 0.0 || schedule.is_due(self.cost.sweeps) {
+            if schedule.is_due(&sweep, self.dual_objective) {
                 let gap = self.certify_resident();
                 if gap <= self.options.tolerance {
                     break Status::Converged;
                 }
-                schedule.note(self.cost.sweeps, gap, self.options.tolerance);
+                schedule.note(gap);
             }
             if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
-                self.write_back();
+                self.write_back()?;
                 self.save()?;
             }
             self.observe();
         };
-        self.write_back();
+        self.write_back()?;
         self.save()?;
         self.observe();
         Ok(status)
@@ -168,13 +195,13 @@ impl<L: Loss> Run<'_, L> {
 
     fn run_out_of_core(&mut self) -> Result<Status, TrainError> {
         let blocks = self.store.blocks().len() as u32;
-        let mut schedule = CertificateSchedule::default();
         let mut trained_passes = 0;
-        if !self.options.start.is_empty() {
+        if self.options.start.is_some() {
             // Sums up w. How good it is shows after the first pass: another scan would cost as much as that.
             self.certify_all()?;
         }
         loop {
+            let before = self.dual_objective;
             let mut order: Vec<BlockId> = (0..blocks).map(BlockId).collect();
             shuffle(&mut order, &mut self.random);
             let steps = self.steps(&order);
@@ -182,15 +209,14 @@ impl<L: Loss> Run<'_, L> {
             order.iter().for_each(|&id| self.reader.request(id));
             for step in steps {
                 self.take_rows(step.len())?;
-                for _ in 0..self.options.rounds {
-                    self.sweep();
-                }
-                self.write_back();
+                self.solve_step();
+                self.write_back()?;
                 self.keep_informative();
                 self.observe();
                 if self.options.stop.load(Ordering::Relaxed) {
                     // The rest of the pass is read by the certificate below, which takes everything that was asked for.
                     self.reader.forget()?;
+                    self.look_back = None;
                     break;
                 }
             }
@@ -200,19 +226,51 @@ impl<L: Loss> Run<'_, L> {
             trained_passes += 1;
             self.cost.passes += 1;
             self.save()?;
+            self.end_look_back();
             let stop = self.reason_to_stop(trained_passes);
-            if stop.is_some() || schedule.is_due(trained_passes) {
+            // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
+            let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
+            if stop.is_some() || is_near {
                 let gap = self.certify_all()?;
                 self.observe();
                 if gap <= self.options.tolerance {
                     return Ok(Status::Converged);
                 }
-                schedule.note(trained_passes, gap, self.options.tolerance);
                 if let Some(status) = stop {
                     return Ok(status);
                 }
             }
+            self.begin_look_back(trained_passes, self.dual_objective - before);
         }
+    }
+
+    /// Sweeps over the resident rows, as often as asked for or as long as it pays: rows that come later may undo what is done too well now.
+    fn solve_step(&mut self) {
+        let most = self.options.rounds.unwrap_or(MOST_ROUNDS);
+        let mut first_gain: Option<f64> = None;
+        for _ in 0..most {
+            let gain = self.sweep().gain;
+            let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
+            if self.options.rounds.is_none() && !pays {
+                break;
+            }
+        }
+    }
+
+    /// The rows of a pass have to be read anyway: with one more dot product each they also tell the objective at the weights of now, and so, at
+    /// the end of the pass, whether a certificate is worth its own scan. Early passes are far from that.
+    fn begin_look_back(&mut self, passes: u64, gain: f64) {
+        if passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
+            self.v.copy_from_slice(&self.w);
+            self.look_back = Some(Losses::default());
+        }
+    }
+
+    fn end_look_back(&mut self) {
+        let Some(losses) = self.look_back.take() else { return };
+        let (objective, _) = losses.best(&self.v);
+        let gap = (objective - self.dual_objective).max(0.0) / objective.abs().max(f64::MIN_POSITIVE);
+        self.gap_estimate = Some(gap);
     }
 
     fn reason_to_stop(&self, passes: u64) -> Option<Status> {
@@ -229,9 +287,8 @@ impl<L: Loss> Run<'_, L> {
 
     /// Groups blocks into steps: as many as fit beside the cache.
     fn steps(&self, order: &[BlockId]) -> Vec<Vec<BlockId>> {
-        let free = 1.0 - self.options.cache_share;
-        let (rows, values) =
-            ((self.plan.resident_rows as f64 * free) as u64, (self.plan.resident_values as f64 * free) as u64);
+        let (cached_rows, cached_values) = self.plan.cache_room(self.options.cache_share);
+        let (rows, values) = (self.plan.resident_rows - cached_rows, self.plan.resident_values - cached_values);
         let mut steps: Vec<Vec<BlockId>> = Vec::new();
         let (mut step_rows, mut step_values) = (u64::MAX, u64::MAX);
         for &id in order {
@@ -265,26 +322,27 @@ impl<L: Loss> Run<'_, L> {
             let info = self.store.blocks()[block.id().0 as usize];
             self.cost.bytes_read += info.stored_bytes;
             let first = self.first_rows[block.id().0 as usize];
-            for i in 0..block.rows() {
+            self.duals.read(first, block.rows(), &mut self.block_duals)?;
+            let objective = &self.options.objective;
+            for (i, &beta) in self.block_duals.iter().enumerate() {
                 let position = first + i as u64;
-                if !self.is_cached(position) {
-                    self.set.push(
-                        self.loss,
-                        &block,
-                        i,
-                        position,
-                        self.duals[position as usize],
-                        &self.options.objective,
-                    );
+                if !is_marked(&self.cached, position) {
+                    self.set.push(self.loss, &block, i, position, beta, objective);
+                }
+            }
+            if let Some(losses) = &mut self.look_back {
+                let bias = objective.bias * self.v[self.v.len() - 1];
+                for i in 0..block.rows() {
+                    let (y, c) = objective.row(&block.info(i));
+                    if c > 0.0 {
+                        losses.add(self.loss, y, c, block.row(i).dot(&self.v) + bias);
+                    }
                 }
             }
         }
         self.order.resize(self.set.rows());
+        self.order.begin_step();
         Ok(())
-    }
-
-    fn is_cached(&self, position: u64) -> bool {
-        self.cached[position as usize / 64] >> (position % 64) & 1 == 1
     }
 
     fn sweep(&mut self) -> Sweep {
@@ -299,18 +357,15 @@ impl<L: Loss> Run<'_, L> {
         sweep
     }
 
-    fn write_back(&mut self) {
-        for (state, &position) in self.set.states.iter().zip(&self.set.positions) {
-            self.duals[position as usize] = state.beta;
-        }
+    fn write_back(&mut self) -> Result<(), TrainError> {
+        let items = self.set.positions.iter().zip(&self.set.states).map(|(&position, state)| (position, state.beta));
+        Ok(self.duals.set(items)?)
     }
 
     /// Keeps the rows that are worth it and forgets the others.
     fn keep_informative(&mut self) {
-        let share = self.options.cache_share;
-        let (rows, values) = (self.plan.resident_rows as f64 * share, self.plan.resident_values as f64 * share);
         let bias = self.options.objective.bias;
-        let room = (rows as u64, values as u64);
+        let room = self.plan.cache_room(self.options.cache_share);
         let keep = cache::choose(self.options.selection, self.loss, bias, &self.set, &self.w, room, &mut self.random);
         for (&position, &kept) in self.set.positions.iter().zip(&keep) {
             let (word, bit) = (position as usize / 64, 1u64 << (position % 64));
@@ -324,7 +379,8 @@ impl<L: Loss> Run<'_, L> {
         let begin = Instant::now();
         let mut scan = Scan::new(&self.w, &mut self.v, self.options.objective.bias);
         for (i, state) in self.set.states.iter().enumerate() {
-            scan.add(self.loss, self.set.block.row(i), state);
+            let z = scan.add(self.loss, self.set.block.row(i), state);
+            self.order.revise(i, self.loss.slack(state.y, z, state.beta, state.c));
         }
         let certificate = scan.finish();
         self.certified(certificate, begin)
@@ -339,16 +395,21 @@ impl<L: Loss> Run<'_, L> {
         while let Some(block) = self.reader.take()? {
             let id = block.id().0 as usize;
             self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
-            for i in 0..block.rows() {
+            self.duals.read(self.first_rows[id], block.rows(), &mut self.block_duals)?;
+            let mut moved = false;
+            for (i, dual) in self.block_duals.iter_mut().enumerate() {
                 let (y, c) = objective.row(&block.info(i));
                 if c > 0.0 {
                     // A start from another objective may lie outside the bounds of this one.
                     let (low, high) = self.loss.dual_bounds(y, c);
-                    let dual = &mut self.duals[self.first_rows[id] as usize + i];
-                    *dual = dual.clamp(low, high);
-                    let beta = *dual;
+                    let beta = dual.clamp(low, high);
+                    moved |= beta != *dual;
+                    *dual = beta;
                     scan.add(self.loss, block.row(i), &RowState { y, c, sq_norm: 0.0, beta });
                 }
+            }
+            if moved {
+                self.duals.write(self.first_rows[id], &self.block_duals)?;
             }
         }
         let certificate = scan.finish();
@@ -361,7 +422,6 @@ impl<L: Loss> Run<'_, L> {
         std::mem::swap(&mut self.w, &mut self.v);
         self.dual_objective = certificate.dual_objective;
         self.certificate = Some(certificate);
-        self.order.note_gap(certificate.relative_gap());
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
         certificate.relative_gap()
     }
@@ -376,33 +436,63 @@ impl<L: Loss> Run<'_, L> {
 
     fn observe(&mut self) {
         self.cost.seconds = self.begin.elapsed().as_secs_f64();
-        let step = Step { cost: self.cost, dual_objective: self.dual_objective, certificate: self.certificate };
+        let (dual_objective, gap_estimate, certificate) = (self.dual_objective, self.gap_estimate, self.certificate);
+        let step = Step { cost: self.cost, dual_objective, gap_estimate, certificate };
         self.observer.step(&step, &self.w);
     }
 }
 
-/// When the next certificate is due: about when the gap is expected to reach the tolerance, judging by its fall so far.
-#[derive(Default)]
+/// When the next certificate is due. One costs about as much as a sweep over all rows, so it should come when the gap has reached the tolerance, and
+/// besides only when the rows that were left out have to be looked at again.
 struct CertificateSchedule {
-    last: Option<(u64, f64)>,
-    due: u64,
+    tolerance: f64,
+    /// What the sweep before the last certificate gained, as a part of the dual objective, per gap that was found then.
+    gain_per_gap: Option<f64>,
+    /// The relative gain and the violation of the last sweep, and the violation at the last certificate.
+    gain: f64,
+    violation: f64,
+    certified_violation: f64,
+    sweeps_since: u32,
 }
 
+/// Rows that were left out are looked at again when the violation of the others has fallen to this part.
+const SETTLED: f64 = 0.1;
+/// However wrong the prediction is, a certificate comes after this many sweeps.
+const MOST_SWEEPS: u32 = 50;
+
 impl CertificateSchedule {
-    fn is_due(&self, round: u64) -> bool {
-        round >= self.due.max(3)
+    fn new(tolerance: f64) -> Self {
+        CertificateSchedule {
+            tolerance,
+            gain_per_gap: None,
+            gain: f64::INFINITY,
+            violation: f64::INFINITY,
+            certified_violation: f64::INFINITY,
+            sweeps_since: 0,
+        }
     }
 
-    fn note(&mut self, round: u64, gap: f64, tolerance: f64) {
-        let rounds = match self.last {
-            Some((last_round, last_gap)) if gap < last_gap => {
-                let rate = (last_gap / gap).ln() / (round - last_round).max(1) as f64;
-                (gap / tolerance).ln() / rate * 0.8
-            }
-            _ => 0.0,
-        };
-        self.last = Some((round, gap));
-        // Between a fourth and a half of what was done so far: predictions may be wrong, and a certificate costs as much as a sweep.
-        self.due = round + (rounds as u64).clamp(1 + round / 4, 1 + round / 2);
+    fn is_due(&mut self, sweep: &Sweep, dual_objective: f64) -> bool {
+        self.gain = sweep.gain / dual_objective.abs().max(f64::MIN_POSITIVE);
+        self.violation = sweep.violation;
+        self.sweeps_since += 1;
+        if self.certified_violation.is_infinite() {
+            // What all rows violate once the first moves are made.
+            self.certified_violation = sweep.violation;
+        }
+        // Without a certificate to judge by, the gap is taken for ten times what a sweep still gains.
+        let gain_per_gap = self.gain_per_gap.unwrap_or(0.1);
+        self.gain <= gain_per_gap * self.tolerance
+            || self.violation <= SETTLED * self.certified_violation
+            || self.sweeps_since >= MOST_SWEEPS
+    }
+
+    fn note(&mut self, gap: f64) {
+        // At most a factor of four is believed: gains of single sweeps scatter.
+        let found = self.gain / gap.max(f64::MIN_POSITIVE);
+        let before = self.gain_per_gap.unwrap_or(0.1);
+        self.gain_per_gap = Some(found.clamp(before / 4.0, before * 4.0).max(1e-6));
+        self.certified_violation = self.violation;
+        self.sweeps_since = 0;
     }
 }

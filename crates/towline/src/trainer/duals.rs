@@ -1,0 +1,183 @@
+//! The dual variable of every row, resident or not: in memory, or on disk where memory is short (SBM, section 5.2).
+//!
+//! Rows of a block lie side by side, so a block costs one read and, after its step, one write; rows from the cache are written in runs of neighbours.
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::checkpoint::Checkpoint;
+use crate::store::StoreError;
+
+/// Dual variables that are moved at a time where all of them are read or written.
+const CHUNK: usize = 8 << 10;
+
+/// Dual variables by position in the store.
+#[derive(Debug)]
+pub enum Duals {
+    /// All of them.
+    Memory(Vec<f64>),
+    /// In a file without a name, which begins as zeros.
+    Disk {
+        /// The file.
+        file: File,
+        /// How many there are.
+        rows: u64,
+    },
+}
+
+/// Where dual variables come from when a run does not begin with zeros.
+#[derive(Debug)]
+pub enum Start {
+    /// By position in the store; rows beyond them start at 0.
+    Values(Vec<f64>),
+    /// Those of an earlier run, each times a factor; rows that came later start at 0.
+    Earlier(Checkpoint, f64),
+}
+
+impl Duals {
+    /// Zeros in memory.
+    pub fn in_memory(rows: u64) -> Self {
+        Duals::Memory(vec![0.0; rows as usize])
+    }
+
+    /// Zeros in a file that is gone when the process ends, however it ends.
+    pub fn on_disk(rows: u64, folder: &Path) -> Result<Self, StoreError> {
+        let fail = StoreError::io(folder, "create a temporary file for dual variables there");
+        let file = tempfile::tempfile_in(folder).and_then(|file| file.set_len(rows * 8).map(|()| file)).map_err(fail)?;
+        Ok(Duals::Disk { file, rows })
+    }
+
+    /// How many there are.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Duals::Memory(values) => values.len() as u64,
+            Duals::Disk { rows, .. } => *rows,
+        }
+    }
+
+    /// Replaces `out` by `count` dual variables from `first` on.
+    pub fn read(&self, first: u64, count: usize, out: &mut Vec<f64>) -> Result<(), StoreError> {
+        out.clear();
+        match self {
+            Duals::Memory(values) => out.extend_from_slice(&values[first as usize..first as usize + count]),
+            Duals::Disk { file, .. } => read_at(file, first * 8, count, out).map_err(failed)?,
+        }
+        Ok(())
+    }
+
+    /// Sets the dual variables from `first` on.
+    pub fn write(&mut self, first: u64, values: &[f64]) -> Result<(), StoreError> {
+        match self {
+            Duals::Memory(all) => all[first as usize..][..values.len()].copy_from_slice(values),
+            Duals::Disk { file, .. } => {
+                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                file.write_all_at(&bytes, first * 8).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the dual variables at these positions.
+    pub fn set(&mut self, items: impl Iterator<Item = (u64, f64)>) -> Result<(), StoreError> {
+        if let Duals::Memory(values) = self {
+            items.for_each(|(position, value)| values[position as usize] = value);
+            return Ok(());
+        }
+        let mut items: Vec<(u64, f64)> = items.collect();
+        items.sort_unstable_by_key(|item| item.0);
+        for run in items.chunk_by(|a, b| a.0 + 1 == b.0) {
+            let values: Vec<f64> = run.iter().map(|item| item.1).collect();
+            self.write(run[0].0, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what a run starts from.
+    pub fn begin_with(&mut self, start: &Start) -> Result<(), StoreError> {
+        match start {
+            Start::Values(values) => {
+                let count = values.len().min(self.rows() as usize);
+                self.write(0, &values[..count])
+            }
+            Start::Earlier(checkpoint, factor) => {
+                let rows = checkpoint.rows().min(self.rows());
+                let mut values = Vec::new();
+                for first in (0..rows).step_by(CHUNK) {
+                    let count = CHUNK.min((rows - first) as usize);
+                    checkpoint.read(first, count, &mut values).map_err(failed)?;
+                    values.iter_mut().for_each(|value| *value *= factor);
+                    self.write(first, &values)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `each` with all dual variables in order, some at a time.
+    pub fn for_each_chunk(&self, mut each: impl FnMut(&[f64]) -> io::Result<()>) -> io::Result<()> {
+        let Duals::Disk { file, rows } = self else {
+            return if let Duals::Memory(values) = self { each(values) } else { Ok(()) };
+        };
+        let mut values = Vec::new();
+        for first in (0..*rows).step_by(CHUNK) {
+            values.clear();
+            read_at(file, first * 8, CHUNK.min((rows - first) as usize), &mut values)?;
+            each(&values)?;
+        }
+        Ok(())
+    }
+
+    /// All of them, in memory.
+    pub fn values(&self) -> io::Result<Vec<f64>> {
+        let mut all = Vec::with_capacity(self.rows() as usize);
+        self.for_each_chunk(|values| {
+            all.extend_from_slice(values);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+fn failed(source: io::Error) -> StoreError {
+    StoreError::io(Path::new("dual variables"), "move them between memory and disk")(source)
+}
+
+/// Appends `count` floats of a file from byte `at` on.
+pub fn read_at(file: &File, at: u64, count: usize, out: &mut Vec<f64>) -> io::Result<()> {
+    let mut bytes = vec![0; count * 8];
+    file.read_exact_at(&mut bytes, at)?;
+    out.extend(bytes.as_chunks::<8>().0.iter().map(|&bytes| f64::from_le_bytes(bytes)));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is written, both kinds read the same.
+        #[test]
+        fn memory_and_disk_agree(writes in proptest::collection::vec((0u64..100, -1.0f64..1.0), 0..60), first in 0u64..100) {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut memory, mut disk) = (Duals::in_memory(100), Duals::on_disk(100, folder.path()).unwrap());
+            // A position is set once in a call.
+            let mut writes = writes;
+            writes.sort_by_key(|item| item.0);
+            writes.dedup_by_key(|item| item.0);
+            for duals in [&mut memory, &mut disk] {
+                duals.begin_with(&Start::Values(vec![0.5; 150])).unwrap();
+                duals.set(writes.iter().rev().copied()).unwrap();
+            }
+            let (mut a, mut b) = (Vec::new(), Vec::new());
+            memory.read(first, 100 - first as usize, &mut a).unwrap();
+            disk.read(first, 100 - first as usize, &mut b).unwrap();
+            prop_assert_eq!(&a, &b);
+            for &(position, value) in &writes {
+                prop_assert!(position < first || a[(position - first) as usize] == value);
+            }
+            prop_assert_eq!(disk.values().unwrap(), memory.values().unwrap());
+        }
+    }
+}
