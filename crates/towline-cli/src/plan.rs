@@ -47,7 +47,10 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
     show::table(&[
         line("budget", size::show(plan.budget_bytes)),
         line("  weights", size::show(plan.weight_bytes)),
-        line("  dual variables", size::show(plan.dual_bytes) + if plan.duals_on_disk { ", the rest on disk" } else { "" }),
+        line(
+            "  dual variables",
+            size::show(plan.dual_bytes) + if plan.duals_on_disk { ", the rest on disk" } else { "" },
+        ),
         line("  read-ahead", size::show(plan.read_ahead_bytes)),
         line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
         line("  left over", size::show(plan.budget_bytes.saturating_sub(used))),

@@ -274,7 +274,12 @@ fn duals_path(model: &Path) -> PathBuf {
 }
 
 /// Dual variables to start from: those of an interrupted run with the same objective, or those that were asked for.
-fn start(arguments: &Arguments, options: &TrainOptions, store: &DiskStore, output: &Path) -> anyhow::Result<Option<Start>> {
+fn start(
+    arguments: &Arguments,
+    options: &TrainOptions,
+    store: &DiskStore,
+    output: &Path,
+) -> anyhow::Result<Option<Start>> {
     let here = StoreFingerprint::of(store.manifest());
     if let Some(model) = &arguments.warm_start {
         let path = duals_path(model);

@@ -27,7 +27,13 @@ pub fn sweep<L: Loss, O: Order + ?Sized>(
 ) -> Sweep {
     let mut total = Sweep::default();
     let Some(bias_at) = w.len().checked_sub(1) else { return total };
-    while let Some(i) = order.next() {
+    let mut coming = order.next();
+    while let Some(i) = coming {
+        // Rows lie anywhere: the next one is on its way while this one is worked on.
+        coming = order.next();
+        if let Some(next) = coming {
+            set.prefetch(next);
+        }
         let row = set.block.row(i);
         let state = &mut set.states[i];
         let z = row.dot(w) + bias * w[bias_at];

@@ -1,6 +1,7 @@
 //! The rows that are in memory, and their dual variables.
 use crate::block::{Block, Layout};
 use crate::loss::Loss;
+use crate::nearby::prefetch;
 use crate::objective::Objective;
 use crate::store::Shape;
 
@@ -58,6 +59,13 @@ impl WorkingSet {
             self.states.push(RowState { y, c, sq_norm, beta });
             self.positions.push(position);
         }
+    }
+
+    /// Brings row `i` closer to the processor.
+    #[inline]
+    pub fn prefetch(&self, i: usize) {
+        prefetch(&self.states, i);
+        self.block.prefetch(i);
     }
 
     /// Keeps the rows for which `keep(i)` holds, moving them together.

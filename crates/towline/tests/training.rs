@@ -218,7 +218,8 @@ fn a_finished_run_is_recognised_at_once() {
     let data = data(true);
     let options_of = |start| TrainOptions { start, ..options(objective(ALL[0], 1.0, 0.0)) };
     let first = train(store(&data, 1), &options_of(None), &Budget::unlimited(), &mut ()).unwrap();
-    let again = train(store(&data, 1), &options_of(Some(Start::Values(duals(&first)))), &Budget::unlimited(), &mut ()).unwrap();
+    let again =
+        train(store(&data, 1), &options_of(Some(Start::Values(duals(&first)))), &Budget::unlimited(), &mut ()).unwrap();
     assert_eq!((again.status, again.cost.sweeps), (Status::Converged, 0));
 }
 

@@ -4,6 +4,7 @@
 //! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only.
 mod row;
 
+use crate::nearby::prefetch;
 use row::Kind;
 pub use row::Row;
 
@@ -190,6 +191,19 @@ impl Block {
             Values::F64(v) => Kind::F64(&self.indices[range.clone()], &v[range]),
         };
         Row::new(self.columns, kind)
+    }
+
+    /// Brings the beginning of row `i` closer to the processor; the rest of a long row follows by itself.
+    #[inline]
+    pub fn prefetch(&self, i: usize) {
+        let start = self.start(i);
+        prefetch(&self.indices, start);
+        match &self.values {
+            Values::Ones => {}
+            Values::PerRow(values) => prefetch(values, i),
+            Values::F32(values) => prefetch(values, start),
+            Values::F64(values) => prefetch(values, start),
+        }
     }
 
     /// Label, weight, group and id of row `i`.

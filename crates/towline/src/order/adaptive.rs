@@ -37,10 +37,11 @@ impl Preferences {
             let preference = f64::from(self.rows[row as usize]);
             let free = rows.len() - schedule.len();
             let expected = preference * free as f64 / left.max(f64::MIN_POSITIVE);
-            let whole = expected.floor();
-            let more = f64::from(unit(random) < expected - whole);
-            let visits = ((whole + more) as usize).min(free);
-            schedule.extend(std::iter::repeat_n(row, visits));
+            let whole = expected as usize;
+            let more = usize::from(unit(random) < expected - whole as f64);
+            for _ in 0..(whole + more).min(free) {
+                schedule.push(row);
+            }
             left -= preference;
         }
         shuffle(schedule, random);
@@ -54,7 +55,7 @@ impl Preferences {
             return;
         }
         let relative = gain / self.reference_gain.max(f64::MIN_POSITIVE);
-        let factor = (RATE * (relative - 1.0)).min(4.0).exp() as f32;
+        let factor = ((RATE * (relative - 1.0)).min(4.0) as f32).exp();
         let preference = &mut self.rows[row];
         *preference = (*preference * factor).clamp(LEAST, LARGEST);
         self.reference_gain += (gain - self.reference_gain) / self.sweep_visits;

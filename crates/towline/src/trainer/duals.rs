@@ -44,7 +44,8 @@ impl Duals {
     /// Zeros in a file that is gone when the process ends, however it ends.
     pub fn on_disk(rows: u64, folder: &Path) -> Result<Self, StoreError> {
         let fail = StoreError::io(folder, "create a temporary file for dual variables there");
-        let file = tempfile::tempfile_in(folder).and_then(|file| file.set_len(rows * 8).map(|()| file)).map_err(fail)?;
+        let file =
+            tempfile::tempfile_in(folder).and_then(|file| file.set_len(rows * 8).map(|()| file)).map_err(fail)?;
         Ok(Duals::Disk { file, rows })
     }
 

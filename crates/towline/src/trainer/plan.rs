@@ -72,8 +72,7 @@ impl Plan {
         }
         let room = free - fixed;
         let in_memory = whole <= room;
-        let (resident_rows, resident_values) =
-            if in_memory { (shape.rows, shape.values) } else { share(&shape, room) };
+        let (resident_rows, resident_values) = if in_memory { (shape.rows, shape.values) } else { share(&shape, room) };
         Ok(Plan {
             budget_bytes: budget.limit_bytes(),
             weight_bytes,
@@ -83,9 +82,10 @@ impl Plan {
             resident_bytes: needed(resident_rows, resident_values),
             resident_rows,
             resident_values,
-            largest_block: store.blocks().iter().fold((0, 0), |(rows, values), block| {
-                (rows.max(u64::from(block.rows)), values.max(block.values))
-            }),
+            largest_block: store
+                .blocks()
+                .iter()
+                .fold((0, 0), |(rows, values), block| (rows.max(u64::from(block.rows)), values.max(block.values))),
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes,
