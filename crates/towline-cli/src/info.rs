@@ -57,6 +57,7 @@ fn model_text(model: &Model) -> String {
     weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
     let top: Vec<String> = weights.iter().take(SHOWN).map(|(name, weight)| format!("{name} {weight:.4}")).collect();
     let line = |name: &str, value: String| (name.to_string(), value);
+    let method = header.baseline.map_or(String::new(), |baseline| format!(" by {}", baseline.name()));
     let targets = match &header.objective.targets {
         Targets::Binary { names, weights, .. } => {
             format!("{} (score below 0, weight {}) and {} (weight {})", names[0], weights[0], names[1], weights[1])
@@ -64,7 +65,7 @@ fn model_text(model: &Model) -> String {
         Targets::Numbers => "numbers".to_string(),
     };
     show::table(&[
-        line("model", format!("by {}, trained on {} rows", header.created_by, show::count(header.rows))),
+        line("model", format!("by {}, trained on {} rows{method}", header.created_by, show::count(header.rows))),
         line(
             "objective",
             format!(

@@ -5,8 +5,11 @@ mod eval;
 mod exit;
 mod export;
 mod generate;
+mod held_out;
 mod info;
 mod input;
+mod liblinear;
+mod method;
 mod pack;
 mod plan;
 mod predict;
@@ -20,7 +23,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Trains linear models exactly on data that does not fit in memory, inside a memory budget that it keeps.
 #[derive(Parser)]
@@ -60,7 +63,9 @@ fn main() -> ExitCode {
     allocator::give_back_freed_memory();
     keep_guarded_panics_quiet();
     ignore_file_size_signal();
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches_from(liblinear::rewrite(std::env::args_os()));
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let typed = matches.subcommand().map(|(_, matches)| method::typed(matches)).unwrap_or_default();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
@@ -70,7 +75,7 @@ fn main() -> ExitCode {
         Verb::Info(arguments) => info::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Cat(arguments) => cat::run(&arguments),
-        Verb::Train(arguments) => train::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments, &typed),
         Verb::Completions(arguments) => generate::completions(&arguments),
         Verb::Man(arguments) => generate::man(&arguments),
     };

@@ -62,6 +62,15 @@ pub fn score(
     Ok(())
 }
 
+/// Whether a label of a store, whose classes may have names, is that of the positive class.
+pub fn is_positive(targets: &Targets, class_names: Option<&[String]>, label: f64) -> bool {
+    match (targets, class_names) {
+        (Targets::Binary { names, .. }, Some(known)) => known.get(label as usize) == Some(&names[1]),
+        (Targets::Binary { positive, .. }, None) => label == *positive,
+        (Targets::Numbers, _) => false,
+    }
+}
+
 fn score_store(
     model: &Model,
     scorer: &Scorer,
@@ -77,11 +86,7 @@ fn score_store(
     let _paid = budget
         .reserve("scores in the order of the input", shape.rows * 32 + shape.columns * 8 + largest)
         .map_err(StoreError::from)?;
-    let positive_name = match &model.header.objective.targets {
-        Targets::Binary { names, .. } => Some(names[1].clone()),
-        Targets::Numbers => None,
-    };
-    let class_names = &store.manifest().labels.names;
+    let class_names = store.manifest().labels.names.as_deref();
     let mut block = Block::new(shape.layout, shape.columns as usize);
     let mut buffers = ReadBuffers::default();
     let mut rows: Vec<(u64, Scored)> = Vec::with_capacity(shape.rows as usize);
@@ -90,11 +95,7 @@ fn score_store(
         store.read(BlockId(number), &mut buffers, &mut block)?;
         for i in 0..block.rows() {
             let info = block.info(i);
-            let positive = match (&model.header.objective.targets, class_names) {
-                (Targets::Binary { .. }, Some(names)) => names.get(info.label as usize) == positive_name.as_ref(),
-                (Targets::Binary { positive, .. }, None) => info.label == *positive,
-                (Targets::Numbers, _) => false,
-            };
+            let positive = is_positive(&model.header.objective.targets, class_names, info.label);
             let score = block.row(i).dot(&weights) + intercept;
             rows.push((info.id, Scored { score, label: info.label, positive }));
         }

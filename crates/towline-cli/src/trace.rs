@@ -7,20 +7,22 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use towline::trainer::{Observer, Step};
 
+use crate::held_out::HeldOut;
 use crate::size;
 
 /// Watches a run.
 pub struct Watcher {
     trace: Option<BufWriter<File>>,
-    failure: Option<std::io::Error>,
+    held_out: Option<HeldOut>,
+    failure: Option<anyhow::Error>,
     bar: Option<ProgressBar>,
     tolerance: f64,
     first_gap: Option<(f64, f64)>,
 }
 
 impl Watcher {
-    /// Writes steps to `trace`, if given, and shows progress on a terminal, if wanted.
-    pub fn new(trace: Option<&Path>, tolerance: f64, show: bool) -> anyhow::Result<Watcher> {
+    /// Writes steps to `trace`, if given, with scores of `held_out`, and shows progress on a terminal, if wanted.
+    pub fn new(trace: Option<&Path>, held_out: Option<HeldOut>, tolerance: f64, show: bool) -> anyhow::Result<Watcher> {
         let open = |path: &Path| File::create(path).with_context(|| format!("cannot create {}", path.display()));
         let trace = trace.map(open).transpose()?.map(BufWriter::new);
         let bar = (show && std::io::stderr().is_terminal()).then(|| {
@@ -30,7 +32,7 @@ impl Watcher {
             }
             bar
         });
-        Ok(Watcher { trace, failure: None, bar, tolerance, first_gap: None })
+        Ok(Watcher { trace, held_out, failure: None, bar, tolerance, first_gap: None })
     }
 
     /// Everything has been written, or an error.
@@ -39,7 +41,30 @@ impl Watcher {
             bar.finish_and_clear();
         }
         let flushed = self.trace.as_mut().map_or(Ok(()), Write::flush);
-        self.failure.map_or(flushed, Err).context("cannot write the trace")
+        self.failure.map_or_else(|| flushed.context("cannot write the trace"), Err)
+    }
+
+    fn write_line(&mut self, step: &Step, weights: &[f64]) -> anyhow::Result<()> {
+        let Some(trace) = &mut self.trace else { return Ok(()) };
+        let cost = step.cost;
+        let mut line = serde_json::json!({
+            "seconds": cost.seconds,
+            "passes": cost.passes,
+            "sweeps": cost.sweeps,
+            "visits": cost.visits,
+            "bytes_read": cost.bytes_read,
+            "dual_objective": step.dual_objective,
+            "objective": step.certificate.map(|certificate| certificate.objective),
+            "relative_gap": step.certificate.map(|certificate| certificate.relative_gap()),
+            "gap_estimate": step.gap_estimate,
+            "solve_seconds": cost.solve_seconds,
+            "certify_seconds": cost.certify_seconds,
+        });
+        if let Some(held_out) = &mut self.held_out {
+            line["test"] = held_out.score_if_due(cost.seconds, weights)?.into();
+            line["test_seconds"] = held_out.spent_seconds.into();
+        }
+        writeln!(trace, "{line}").context("cannot write the trace")
     }
 
     /// Seconds left if the logarithm of the gap goes on falling as it did so far.
@@ -51,38 +76,21 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
-    fn step(&mut self, step: &Step, _weights: &[f64]) {
+    fn step(&mut self, step: &Step, weights: &[f64]) {
+        if self.failure.is_none() {
+            self.failure = self.write_line(step, weights).err();
+        }
         let gap = step.certificate.map(|certificate| certificate.relative_gap());
         let newest = step.gap_estimate.or(gap);
         let cost = step.cost;
-        if let Some(trace) = &mut self.trace {
-            let line = serde_json::json!({
-                "seconds": cost.seconds,
-                "passes": cost.passes,
-                "sweeps": cost.sweeps,
-                "visits": cost.visits,
-                "bytes_read": cost.bytes_read,
-                "dual_objective": step.dual_objective,
-                "objective": step.certificate.map(|certificate| certificate.objective),
-                "relative_gap": gap,
-                "gap_estimate": step.gap_estimate,
-                "solve_seconds": cost.solve_seconds,
-                "certify_seconds": cost.certify_seconds,
-            });
-            if let Err(error) = writeln!(trace, "{line}") {
-                self.failure = Some(error);
-            }
-        }
         if self.bar.is_some() {
             let left = newest.and_then(|gap| self.seconds_left(cost.seconds, gap));
             let gap = newest.map_or("-".to_string(), |gap| format!("{gap:.1e}"));
             let eta = left.map_or(String::new(), |left| format!("  ETA {left:.0} s"));
             let rows = cost.visits as f64 / cost.solve_seconds.max(1e-9);
             let rate = size::show((cost.bytes_read as f64 / cost.seconds.max(1e-9)) as u64);
-            let message = format!(
-                "pass {}  gap {gap}  dual {:.4}  {rows:.0} rows/s  {rate}/s{eta}",
-                cost.passes, step.dual_objective
-            );
+            let dual = step.dual_objective.map_or(String::new(), |dual| format!("  dual {dual:.4}"));
+            let message = format!("pass {}  gap {gap}{dual}  {rows:.0} rows/s  {rate}/s{eta}", cost.passes);
             if let Some(bar) = &self.bar {
                 bar.set_message(message);
                 bar.tick();

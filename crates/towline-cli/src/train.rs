@@ -1,11 +1,14 @@
 //! `towline train`: rows become a model.
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use towline::baselines::{self, Baseline, BaselineOptions};
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
@@ -20,10 +23,12 @@ use towline::trainer::{
 
 use crate::eval::{Quality, judge};
 use crate::exit::NOT_CONVERGED;
+use crate::held_out::HeldOut;
 use crate::input::InputArguments;
+use crate::method::{BASELINE_PASSES, Method};
 use crate::pack::{pack_beside, stop_once};
 use crate::trace::Watcher;
-use crate::{plan, show, size};
+use crate::{liblinear, plan, show, size};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -44,17 +49,23 @@ pub struct Arguments {
     /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
     #[arg(long, default_value = "hinge")]
     loss: String,
+    /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
+    #[arg(short = 's', value_name = "TYPE", value_parser = liblinear::loss, conflicts_with = "loss")]
+    solver: Option<&'static str>,
     /// The weight of the losses against the penalty
     #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
     c: f64,
     /// Half the width of the tube of the epsilon-insensitive losses
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, short = 'p', default_value_t = 0.1)]
     epsilon: f64,
+    /// There is no such option; its parser says what to use
+    #[arg(short = 'e', hide = true, value_parser = liblinear::epsilon)]
+    _gradient_bound: Option<Infallible>,
     /// Where the huber loss becomes linear
     #[arg(long, default_value_t = 1.0)]
     delta: f64,
-    /// Append a constant feature of this value to every row; its weight is penalised like the others
-    #[arg(long, short = 'B', default_value_t = 0.0)]
+    /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
+    #[arg(long, short = 'B', default_value_t = 0.0, value_parser = liblinear::bias, allow_negative_numbers = true)]
     bias: f64,
     /// The class to tell from all others [default: the larger of two labels]
     #[arg(long, value_name = "LABEL")]
@@ -65,13 +76,13 @@ pub struct Arguments {
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
     tolerance: f64,
-    /// Stop after this many passes over the data (sweeps, where everything is in memory)
-    #[arg(long, default_value_t = 1000)]
-    max_passes: u64,
+    /// Stop after this many passes over the data (sweeps, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
+    #[arg(long)]
+    max_passes: Option<u64>,
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
-    /// sbm keeps informative rows in memory, bmd keeps none
+    /// How to train: exactly (auto, sbm, bmd), or as papers do that compare with it
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
     /// Which row is visited next
@@ -104,6 +115,9 @@ pub struct Arguments {
     /// Write a line of JSON per step to this file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Score the test rows every so many seconds of training (0: at every step) and write that to the trace
+    #[arg(long, value_name = "SECONDS", requires = "trace", requires = "test")]
+    test_every: Option<f64>,
     /// Show no progress and no summary
     #[arg(long, short)]
     quiet: bool,
@@ -112,13 +126,6 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     reading: InputArguments,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
-    Auto,
-    Sbm,
-    Bmd,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -156,8 +163,9 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Trains and says what came of it.
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
+    arguments.method.check(typed)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let store_path = if arguments.data.is_dir() {
@@ -169,28 +177,49 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = Arc::new(DiskStore::open(&store_path)?);
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let objective = objective(arguments, &store)?;
-    let mut options = options(arguments, objective, &store, &output)?;
-    options.start = start(arguments, &options, &store, &output)?;
-    let stop = options.stop.clone();
-    ctrlc::set_handler(move || stop_once(&stop)).context("cannot watch for Ctrl-C")?;
+    let reading = arguments.reading.options(Precision::F32, threads, true);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
 
     let talk = !arguments.quiet && !arguments.json;
-    if talk {
-        let plan = Plan::new(&*store, &budget).map_err(StoreError::from)?;
-        eprint!("{}", plan::text(&plan, store.blocks().len()));
-        if options.start.is_some() {
-            eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
+    let held_out = match (&arguments.test, arguments.test_every) {
+        (Some(test), Some(every)) => Some(HeldOut::open(
+            test,
+            reading.clone(),
+            &store,
+            &objective,
+            not_negative("--test-every", every)?,
+            &budget,
+        )?),
+        _ => None,
+    };
+    let mut watcher = Watcher::new(arguments.trace.as_deref(), held_out, arguments.tolerance, talk)?;
+    let trained = match arguments.method.baseline() {
+        Some(baseline) => {
+            let options = baseline_options(arguments, baseline, objective.clone(), &store, stop)?;
+            baselines::train(store.clone(), &options, &budget, &mut watcher)?
         }
-    }
-    let mut watcher = Watcher::new(arguments.trace.as_deref(), options.tolerance, talk)?;
-    let trained = train(store.clone(), &options, &budget, &mut watcher)?;
+        None => {
+            let mut options = options(arguments, objective.clone(), &store, &output)?;
+            options.start = start(arguments, &options, &store, &output)?;
+            options.stop = stop;
+            if talk {
+                let plan = Plan::new(&*store, &budget).map_err(StoreError::from)?;
+                eprint!("{}", plan::text(&plan, store.blocks().len()));
+                if options.start.is_some() {
+                    eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
+                }
+            }
+            train(store.clone(), &options, &budget, &mut watcher)?
+        }
+    };
     watcher.finish()?;
     let model = {
         let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
-        Model::new(&trained, &options.objective, &store, &features)
+        Model::new(&trained, &objective, &store, &features)
     };
     model.save(&output)?;
-    let reading = arguments.reading.options(Precision::F32, threads, true);
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
         println!("{}", json(&trained, pack_seconds, begin, quality.as_ref())?);
@@ -200,6 +229,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(match trained.status {
         Status::Converged => ExitCode::SUCCESS,
         Status::Interrupted => ExitCode::from(130),
+        // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
+        Status::OutOfPasses if trained.baseline.is_some() => ExitCode::SUCCESS,
         Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
     })
 }
@@ -208,12 +239,18 @@ fn positive_number(name: &str, value: f64) -> anyhow::Result<f64> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { bail!("{name} must be a number above 0, not {value}") }
 }
 
-fn objective(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Objective> {
-    let loss = AnyLoss::from_name(&arguments.loss, arguments.epsilon, arguments.delta)?;
-    let c = positive_number("-C", arguments.c)?;
-    if !arguments.bias.is_finite() || arguments.bias < 0.0 {
-        bail!("--bias must be a number that is 0 or more, not {}", arguments.bias);
+fn not_negative(name: &str, value: f64) -> anyhow::Result<f64> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(value)
+    } else {
+        bail!("{name} must be a number that is 0 or more, not {value}")
     }
+}
+
+fn objective(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Objective> {
+    let name = arguments.solver.unwrap_or(&arguments.loss);
+    let loss = AnyLoss::from_name(name, arguments.epsilon, arguments.delta)?;
+    let c = positive_number("-C", arguments.c)?;
     if !loss.is_classification() {
         if arguments.positive.is_some() || !arguments.class_weight.is_empty() {
             bail!(
@@ -241,11 +278,8 @@ fn options(
     Ok(TrainOptions {
         objective,
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
-        max_passes: arguments.max_passes,
-        max_time: match arguments.max_time {
-            Some(seconds) => Some(Duration::from_secs_f64(positive_number("--max-time", seconds)?)),
-            None => None,
-        },
+        max_passes: arguments.max_passes.unwrap_or(1000),
+        max_time: max_time(arguments)?,
         order: match arguments.order {
             OrderChoice::Auto => OrderName::Auto,
             OrderChoice::Permutation => OrderName::Permutation,
@@ -264,6 +298,29 @@ fn options(
         checkpoint: Some(CheckpointFile { path: duals_path(output), store: StoreFingerprint::of(store.manifest()) }),
         stop: Arc::default(),
     })
+}
+
+fn max_time(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
+    let seconds = arguments.max_time.map(|seconds| positive_number("--max-time", seconds)).transpose()?;
+    Ok(seconds.map(Duration::from_secs_f64))
+}
+
+fn baseline_options(
+    arguments: &Arguments,
+    baseline: Baseline,
+    objective: Objective,
+    store: &DiskStore,
+    stop: Arc<AtomicBool>,
+) -> anyhow::Result<BaselineOptions> {
+    if baseline == Baseline::Cw && store.manifest().weighted {
+        bail!("the rows of this store have weights, which --method cw knows nothing of; use another method");
+    }
+    let passes = arguments.max_passes.unwrap_or(BASELINE_PASSES);
+    let mut options = BaselineOptions::new(baseline, objective, passes)?;
+    options.max_time = max_time(arguments)?;
+    options.seed = arguments.seed;
+    options.stop = stop;
+    Ok(options)
 }
 
 /// The dual variables of a model lie beside it.
@@ -344,6 +401,8 @@ fn summary(output: &Path, trained: &Trained, pack_seconds: f64, quality: Option<
     let line = |name: &str, value: String| (name.to_string(), value);
     let status = match trained.status {
         Status::Converged => "converged",
+        Status::OutOfPasses if trained.baseline.is_some() => "all passes made",
+        Status::Interrupted if trained.baseline.is_some() => "interrupted",
         Status::OutOfPasses => "not converged: --max-passes reached",
         Status::OutOfTime => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",
@@ -351,7 +410,10 @@ fn summary(output: &Path, trained: &Trained, pack_seconds: f64, quality: Option<
     let mut lines = vec![
         line("status", status.to_string()),
         line("objective", format!("{:.6}", certificate.objective)),
-        line("dual objective", format!("{:.6}", certificate.dual_objective)),
+        line(
+            if trained.baseline.is_some() { "lower bound" } else { "dual objective" },
+            format!("{:.6}", certificate.dual_objective),
+        ),
         line("relative gap", format!("{:.2e}", certificate.relative_gap())),
         line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
         line("bytes read", size::show(cost.bytes_read)),

@@ -47,6 +47,7 @@
 //! assert_eq!(trained.weights, [1.0, -1.0, 0.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+pub mod baselines;
 pub mod block;
 pub mod budget;
 pub mod evaluate;

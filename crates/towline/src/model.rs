@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::baselines::Baseline;
 use crate::objective::Objective;
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
@@ -38,6 +39,9 @@ pub struct Header {
     pub certificate: Certificate,
     /// What training cost.
     pub cost: Cost,
+    /// The method, if it is one of the baselines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// Rows that it was trained on.
     pub rows: u64,
     /// Features that were seen in training.
@@ -122,6 +126,7 @@ impl Model {
             status: trained.status,
             certificate: trained.certificate,
             cost: trained.cost,
+            baseline: trained.baseline,
             rows: manifest.rows,
             features: manifest.features,
             intercept,

@@ -20,7 +20,7 @@ const MAGIC: [u8; 4] = *b"TOWF";
 const VERSION: u16 = 1;
 
 /// What a feature is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FeatureName<'a> {
     /// A number, as in libsvm text.
     Number(u64),

@@ -21,8 +21,10 @@ pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use duals::{Duals, Start};
 pub use plan::Plan;
+pub(crate) use plan::READ_AHEAD;
 pub use run::train;
 
+use crate::baselines::Baseline;
 use crate::budget::BudgetError;
 use crate::objective::Objective;
 use crate::order::OrderName;
@@ -76,7 +78,7 @@ pub enum Status {
 pub struct Trained {
     /// Weights by column, and the weight of the bias last.
     pub weights: Vec<f64>,
-    /// The dual variable of each row, by its position in the store.
+    /// The dual variable of each row, by its position in the store; none from a method without them.
     pub duals: Duals,
     /// How it ended.
     pub status: Status,
@@ -84,6 +86,8 @@ pub struct Trained {
     pub certificate: Certificate,
     /// What it cost.
     pub cost: Cost,
+    /// The method, if it is one without dual variables.
+    pub baseline: Option<Baseline>,
 }
 
 /// What training cost.
@@ -112,8 +116,8 @@ pub struct Cost {
 pub struct Step {
     /// What it cost so far.
     pub cost: Cost,
-    /// D as the sum of gains, without a scan.
-    pub dual_objective: f64,
+    /// D as the sum of gains, without a scan; none from a method without dual variables.
+    pub dual_objective: Option<f64>,
     /// The relative gap between the weights with which the last pass began and this dual objective, where it was computed.
     pub gap_estimate: Option<f64>,
     /// The newest certificate.
@@ -145,4 +149,12 @@ pub enum TrainError {
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check --class-weight and the sample weights")]
     NoWeight,
+    /// Steps were too long for these rows.
+    #[error(
+        "{method} has diverged: its weights are no numbers any more; scale the rows (towline pack --scale rows), or leave --method out"
+    )]
+    Diverged {
+        /// The method.
+        method: &'static str,
+    },
 }

@@ -149,7 +149,7 @@ impl<L: Loss> Run<'_, L> {
             None => return Err(TrainError::NoWeight),
         };
         self.w.iter_mut().for_each(|w| *w *= certificate.multiple);
-        Ok(Trained { weights: self.w, duals: self.duals, status, certificate, cost: self.cost })
+        Ok(Trained { weights: self.w, duals: self.duals, status, certificate, cost: self.cost, baseline: None })
     }
 
     /// Everything is resident: read once, then sweep and certify.
@@ -436,7 +436,7 @@ impl<L: Loss> Run<'_, L> {
 
     fn observe(&mut self) {
         self.cost.seconds = self.begin.elapsed().as_secs_f64();
-        let (dual_objective, gap_estimate, certificate) = (self.dual_objective, self.gap_estimate, self.certificate);
+        let (dual_objective, gap_estimate, certificate) = (Some(self.dual_objective), self.gap_estimate, self.certificate);
         let step = Step { cost: self.cost, dual_objective, gap_estimate, certificate };
         self.observer.step(&step, &self.w);
     }

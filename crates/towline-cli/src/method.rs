@@ -1,0 +1,97 @@
+//! `--method`: which trainer runs, and which options it has a use for.
+use anyhow::bail;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ValueEnum};
+use towline::baselines::Baseline;
+
+/// The methods by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// What suits the data: sbm
+    Auto,
+    /// Exact; keeps informative rows in memory between blocks
+    Sbm,
+    /// Exact; keeps none
+    Bmd,
+    /// Projected stochastic subgradients of the hinge loss
+    Pegasos,
+    /// The averaged perceptron
+    Perceptron,
+    /// Passive-aggressive updates of at most C
+    Mira,
+    /// Confidence-weighted
+    Cw,
+    /// Stochastic gradient descent on any loss
+    Sgd,
+}
+
+/// Passes that a baseline makes if nothing else is said.
+pub const BASELINE_PASSES: u64 = 10;
+
+/// Options of the exact trainer, by their names in the code and on the command line.
+const EXACT: [(&str, &str); 7] = [
+    ("tolerance", "--tolerance"),
+    ("order", "--order"),
+    ("cache_share", "--cache-share"),
+    ("selection", "--selection"),
+    ("rounds", "--rounds"),
+    ("restart", "--restart"),
+    ("warm_start", "--warm-start"),
+];
+
+/// The options that were typed, by their names in the code.
+pub fn typed(matches: &ArgMatches) -> Vec<String> {
+    let typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+    matches.ids().filter(typed).map(|id| id.to_string()).collect()
+}
+
+impl Method {
+    /// The method without dual variables that this is, if it is one.
+    pub fn baseline(self) -> Option<Baseline> {
+        match self {
+            Method::Auto | Method::Sbm | Method::Bmd => None,
+            Method::Pegasos => Some(Baseline::Pegasos),
+            Method::Perceptron => Some(Baseline::Perceptron),
+            Method::Mira => Some(Baseline::Mira),
+            Method::Cw => Some(Baseline::Cw),
+            Method::Sgd => Some(Baseline::Sgd),
+        }
+    }
+
+    /// Refuses options that were typed and that this method would have to ignore.
+    pub fn check(self, typed: &[String]) -> anyhow::Result<()> {
+        let find = |ids: &[(&str, &'static str)]| {
+            ids.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)).map(|&(_, option)| option)
+        };
+        if self == Method::Bmd
+            && let Some(option) = find(&[("cache_share", "--cache-share"), ("selection", "--selection")])
+        {
+            bail!("{option} is about the rows that stay in memory, and --method bmd keeps none; use --method sbm");
+        }
+        let Some(baseline) = self.baseline() else { return Ok(()) };
+        let name = baseline.name();
+        if let Some(option) = find(&EXACT) {
+            bail!(
+                "{option} is for exact training, and --method {name} makes --max-passes passes and ends; leave out one of the two"
+            );
+        }
+        if !matches!(baseline, Baseline::Pegasos | Baseline::Sgd)
+            && let Some(option) = find(&[("loss", "--loss"), ("solver", "-s")])
+        {
+            bail!("--method {name} has a rule of its own in place of {option}; use --method sgd to choose a loss");
+        }
+        if matches!(baseline, Baseline::Perceptron | Baseline::Cw)
+            && let Some(option) = find(&[("c", "-C")])
+        {
+            bail!(
+                "the result of --method {name} does not depend on {option}; leave it out, or use --method mira or sgd"
+            );
+        }
+        if baseline == Baseline::Cw
+            && let Some(option) = find(&[("class_weight", "--class-weight")])
+        {
+            bail!("--method cw knows no weights; leave {option} out, or use another method");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A weight vector that can be multiplied and averaged at the cost of the row that changes it.
+//!
+//! `w = scale · u`, so that shrinking w is one multiplication. The sum of all w so far needs no vector of its own either (Xu 2011,
+//! "Towards optimal one pass large scale learning with averaged stochastic gradient descent", section 4.2): where step j adds Δ_j to u and
+//! P_k is the sum of the scales up to step k,
+//! ```text
+//! Σ_k w_k = Σ_k scale_k · u_k = P_T · u_T - lag        lag = Σ_j P_{j-1} Δ_j
+//! ```
+use crate::block::Row;
+
+/// Below this the scale goes into u: far from where a product of the two would lose digits or vanish.
+const LEAST_SCALE: f64 = 1e-100;
+
+/// w, and the average of what it has been.
+pub struct Averaged {
+    u: Vec<f64>,
+    lag: Vec<f64>,
+    scale: f64,
+    /// P.
+    scales: f64,
+    bias: f64,
+    /// Steps seen; those after the first `begin` are averaged.
+    steps: u64,
+    begin: u64,
+}
+
+impl Averaged {
+    /// w = 0 for `columns` columns and a constant feature `bias`; the average leaves out the first `begin` steps.
+    pub fn new(columns: usize, bias: f64, begin: u64) -> Self {
+        let zeros = || vec![0.0; columns + 1];
+        Averaged { u: zeros(), lag: zeros(), scale: 1.0, scales: 0.0, bias, steps: 0, begin }
+    }
+
+    /// Back to 0 and to the first step.
+    pub fn clear(&mut self) {
+        self.u.fill(0.0);
+        self.lag.fill(0.0);
+        (self.scale, self.scales, self.steps) = (1.0, 0.0, 0);
+    }
+
+    /// ‖w‖².
+    pub fn sq_norm(&self) -> f64 {
+        self.u.iter().map(|u| (self.scale * u).powi(2)).sum()
+    }
+
+    /// w·x.
+    #[inline]
+    pub fn dot(&self, row: Row) -> f64 {
+        self.scale * (row.dot(&self.u) + self.bias * self.u[self.u.len() - 1])
+    }
+
+    /// w ← w + step·x.
+    #[inline]
+    pub fn add(&mut self, row: Row, step: f64) {
+        let (step, last) = (step / self.scale, self.u.len() - 1);
+        row.add_to(&mut self.u, step);
+        self.u[last] += step * self.bias;
+        if self.scales > 0.0 {
+            row.add_to(&mut self.lag, step * self.scales);
+            self.lag[last] += step * self.scales * self.bias;
+        }
+    }
+
+    /// w ← factor·w, for a factor above 0.
+    #[inline]
+    pub fn multiply(&mut self, factor: f64) {
+        self.scale *= factor;
+        if self.scale < LEAST_SCALE {
+            self.u.iter_mut().for_each(|u| *u *= self.scale);
+            self.scales /= self.scale;
+            self.scale = 1.0;
+        }
+    }
+
+    /// A step is done: w as it is now has its part in the average.
+    #[inline]
+    pub fn end_step(&mut self) {
+        self.steps += 1;
+        if self.steps > self.begin {
+            self.scales += self.scale;
+        }
+    }
+
+    /// The average, or w itself as long as there is none.
+    pub fn write(&self, into: &mut [f64]) {
+        if self.steps > self.begin {
+            let steps = (self.steps - self.begin) as f64;
+            for ((into, u), lag) in into.iter_mut().zip(&self.u).zip(&self.lag) {
+                *into = (self.scales * u - lag) / steps;
+            }
+        } else {
+            into.iter_mut().zip(&self.u).for_each(|(into, u)| *into = self.scale * u);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Block, Layout, RowInfo};
+
+    #[test]
+    fn the_average_is_that_of_all_vectors_kept() {
+        let mut rows = Block::new(Layout::SPARSE_F32, 3);
+        let info = RowInfo { label: 1.0, weight: 1.0, group: 0, id: 0 };
+        rows.push(info, [(0, 1.0), (2, -2.0)]);
+        rows.push(info, [(1, 3.0)]);
+        for begin in [0, 7, 100] {
+            let mut fast = Averaged::new(3, 0.5, begin);
+            let (mut w, mut sum) = ([0.0; 4], [0.0; 4]);
+            for step in 0..40u64 {
+                // Strong enough that the scale is folded into u several times.
+                let factor = if step % 3 == 0 { 1e-30 } else { 0.9 };
+                fast.multiply(factor);
+                w.iter_mut().for_each(|w| *w *= factor);
+                let row = rows.row((step % 2) as usize);
+                let mut extended = [0.0, 0.0, 0.0, 0.5];
+                row.for_each(|column, value| extended[column as usize] = value);
+                let z: f64 = extended.iter().zip(&w).map(|(x, w)| x * w).sum();
+                assert!((fast.dot(row) - z).abs() <= 1e-12 * (1.0 + z.abs()));
+                let size = 1.0 + step as f64;
+                fast.add(row, size);
+                w.iter_mut().zip(extended).for_each(|(w, x)| *w += size * x);
+                fast.end_step();
+                if step >= begin {
+                    sum.iter_mut().zip(w).for_each(|(sum, w)| *sum += w / (40 - begin) as f64);
+                }
+            }
+            let mut found = [0.0; 4];
+            fast.write(&mut found);
+            let wanted = if begin < 40 { sum } else { w };
+            for (found, wanted) in found.iter().zip(wanted) {
+                assert!((found - wanted).abs() <= 1e-9 * wanted.abs(), "{begin}: {found} {wanted}");
+            }
+        }
+    }
+}

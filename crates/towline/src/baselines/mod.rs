@@ -1,0 +1,193 @@
+//! The methods that papers compare with: one row at a time, a few passes, no dual variables.
+//!
+//! ```text
+//! blocks in random order ─► rows of a block in random order ─► Online::learn ─► w, or the average of many w
+//! ```
+//! They run over the same store and the same read-ahead as [`crate::trainer`], inside the same budget. Each is a file with one
+//! rule; [`passes`] has the only loop. None of them knows how good it is, so the end of a run is one scan that tells the objective
+//! at the final w and a lower bound of the optimum ([`bound`]): the model then carries a true certificate, if a wide one.
+mod averaged;
+mod bound;
+mod confidence_weighted;
+mod mira;
+mod passes;
+mod pegasos;
+mod perceptron;
+mod sgd;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::{Block, Row};
+use crate::budget::Budget;
+use crate::loss::{AnyLoss, Loss, LossVisitor};
+use crate::objective::Objective;
+use crate::store::BlockStore;
+use crate::trainer::{Observer, TrainError, Trained};
+
+/// The methods by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// Projected stochastic subgradient descent on the hinge loss.
+    Pegasos,
+    /// The averaged perceptron.
+    Perceptron,
+    /// The passive-aggressive update with a step of at most C, averaged.
+    Mira,
+    /// Confidence-weighted classification with a variance per feature.
+    Cw,
+    /// Stochastic gradient descent on any loss, averaged over its second half.
+    Sgd,
+}
+
+impl Baseline {
+    /// Every method, for tests and messages.
+    pub const ALL: [Baseline; 5] =
+        [Baseline::Pegasos, Baseline::Perceptron, Baseline::Mira, Baseline::Cw, Baseline::Sgd];
+
+    /// The name on the command line and in model files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Baseline::Pegasos => "pegasos",
+            Baseline::Perceptron => "perceptron",
+            Baseline::Mira => "mira",
+            Baseline::Cw => "cw",
+            Baseline::Sgd => "sgd",
+        }
+    }
+
+    /// Dense vectors that it holds: its own, and the weights as the outside sees them.
+    const fn vectors(self) -> u64 {
+        match self {
+            Baseline::Pegasos | Baseline::Perceptron | Baseline::Mira | Baseline::Sgd => 3,
+            Baseline::Cw => 4,
+        }
+    }
+}
+
+/// How to run a baseline.
+#[derive(Clone, Debug)]
+pub struct BaselineOptions {
+    method: Baseline,
+    objective: Objective,
+    /// Passes over the data.
+    pub passes: u64,
+    /// Stop after this time.
+    pub max_time: Option<Duration>,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Set from outside to stop after the current block.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A method cannot do what is asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BaselineError {
+    /// The method has another loss, or none.
+    #[error("{} is for {can}, not for the {loss} loss; use --method sgd, or leave --method out", method.name())]
+    Loss {
+        /// The method.
+        method: Baseline,
+        /// What it can do.
+        can: &'static str,
+        /// What was asked.
+        loss: &'static str,
+    },
+    /// There is nothing to do.
+    #[error("--max-passes must be 1 or more for {}", method.name())]
+    NoPass {
+        /// The method.
+        method: Baseline,
+    },
+}
+
+impl BaselineOptions {
+    /// `passes` passes of `method` with seed 0, if it can learn from `objective`.
+    ///
+    /// The perceptron, MIRA and CW have rules of their own, which lean on the hinge loss or on none; the objective is what their models
+    /// are judged by.
+    pub fn new(method: Baseline, objective: Objective, passes: u64) -> Result<Self, BaselineError> {
+        let loss = objective.loss;
+        let can = match method {
+            Baseline::Sgd => None,
+            _ if matches!(loss, AnyLoss::Hinge(_)) => None,
+            Baseline::Pegasos => Some("the hinge loss"),
+            Baseline::Perceptron | Baseline::Mira | Baseline::Cw => Some("two classes, by a rule of its own"),
+        };
+        if let Some(can) = can {
+            return Err(BaselineError::Loss { method, can, loss: loss.name() });
+        }
+        if passes == 0 {
+            return Err(BaselineError::NoPass { method });
+        }
+        Ok(BaselineOptions { method, objective, passes, max_time: None, seed: 0, stop: Arc::default() })
+    }
+
+    /// What is minimised, or what the model is judged by.
+    pub fn objective(&self) -> &Objective {
+        &self.objective
+    }
+
+    /// The method.
+    pub fn method(&self) -> Baseline {
+        self.method
+    }
+}
+
+/// Learns one row at a time.
+trait Online {
+    /// Sees the first rows before it learns from any, to choose a step size.
+    fn look_at(&mut self, first: &Block, objective: &Objective) {
+        let _ = (first, objective);
+    }
+
+    /// Learns from a row with target `y` and weight `c` above 0.
+    fn learn(&mut self, row: Row, y: f64, c: f64);
+
+    /// The weights as they would be used now, the bias last.
+    fn write(&self, w: &mut [f64]);
+}
+
+/// Trains on `store` within `budget`.
+pub fn train(
+    store: Arc<dyn BlockStore>,
+    options: &BaselineOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    options.objective.loss.visit(WithLoss { store, options, budget, observer })
+}
+
+/// Names become types here, once a run.
+struct WithLoss<'a> {
+    store: Arc<dyn BlockStore>,
+    options: &'a BaselineOptions,
+    budget: &'a Budget,
+    observer: &'a mut dyn Observer,
+}
+
+impl LossVisitor for WithLoss<'_> {
+    type Out = Result<Trained, TrainError>;
+
+    fn visit<L: Loss>(self, loss: L) -> Self::Out {
+        let WithLoss { store, options, budget, observer } = self;
+        let shape = store.shape();
+        let columns = shape.columns as usize;
+        let Objective { c, bias, .. } = options.objective;
+        let visits = shape.rows.saturating_mul(options.passes);
+        // F(w)/(nC) = ½λ‖w‖² + mean of the losses: what the stochastic methods minimise.
+        let lambda = 1.0 / (shape.rows.max(1) as f64 * c);
+        let run = passes::Passes { store, options, budget, observer, loss };
+        match options.method {
+            Baseline::Pegasos => run.run(|| pegasos::Pegasos::new(columns, bias, lambda, c, visits)),
+            Baseline::Perceptron => run.run(|| perceptron::Perceptron::new(columns, bias)),
+            Baseline::Mira => run.run(|| mira::Mira::new(columns, bias)),
+            Baseline::Cw => run.run(|| confidence_weighted::ConfidenceWeighted::new(columns, bias)),
+            Baseline::Sgd => run.run(|| sgd::Sgd::new(loss, columns, bias, lambda, c, visits)),
+        }
+    }
+}
