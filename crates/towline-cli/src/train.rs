@@ -71,7 +71,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LABEL")]
     positive: Option<String>,
     /// LABEL=W multiplies the weight of a class (repeat for both), balanced gives both classes the same weight in all
-    #[arg(long, value_name = "LABEL=W|balanced")]
+    #[arg(long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
     class_weight: Vec<String>,
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]

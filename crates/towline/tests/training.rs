@@ -148,9 +148,7 @@ fn every_feed_reaches_the_optimum_out_of_core() {
     for &loss in ALL {
         let data = data(loss.is_classification());
         for blocks in [3, 20] {
-            for (cache_share, selection) in
-                [0.0, 1.0 / 3.0, 0.5].into_iter().flat_map(|s| Selection::ALL.map(|x| (s, x)))
-            {
+            for (cache_share, selection) in caches() {
                 let store = store(&data, blocks);
                 let budget = budget(&store, 0.4);
                 assert!(!Plan::new(&*store, &budget).unwrap().in_memory);
@@ -164,16 +162,34 @@ fn every_feed_reaches_the_optimum_out_of_core() {
     }
 }
 
+/// Shares of the cache and ways to choose what is in it; with no cache there is nothing to choose.
+fn caches() -> Vec<(f64, Selection)> {
+    let with_rows = [1.0 / 3.0, 0.5].into_iter().flat_map(|share| Selection::ALL.map(|selection| (share, selection)));
+    [(0.0, Selection::Gradient)].into_iter().chain(with_rows).collect()
+}
+
+/// The whole grid: a loss with kinks and bounds, and a smooth one, at a C where many rows are free.
 #[test]
-fn every_order_reaches_the_optimum_out_of_core() {
-    let hinge = ALL[0];
+fn every_feed_order_selection_and_budget_reaches_the_same_optimum() {
     let data = data(true);
-    for order in OrderName::ALL {
-        let store = store(&data, 20);
-        let budget = budget(&store, 0.3);
-        let options = TrainOptions { order, ..options(objective(hinge, 10.0, 0.0)) };
-        let trained = train(store, &options, &budget, &mut ()).unwrap();
-        assert_optimal(&data, &options, &trained, &format!("{order:?}"));
+    for name in ["hinge", "logistic"] {
+        let objective = objective(AnyLoss::from_name(name, 0.1, 1.0).unwrap(), 3.0, 0.5);
+        let mut optimum: Option<f64> = None;
+        for (blocks, order) in [1, 3, 20].into_iter().flat_map(|blocks| OrderName::ALL.map(|order| (blocks, order))) {
+            for (cache_share, selection) in caches() {
+                let store = store(&data, blocks);
+                let budget = budget(&store, 0.3);
+                // A block that is alone is all of the data.
+                assert_eq!(Plan::new(&*store, &budget).unwrap().in_memory, blocks == 1);
+                let options = TrainOptions { order, cache_share, selection, ..options(objective.clone()) };
+                let trained = train(store, &options, &budget, &mut ()).unwrap();
+                let case = format!("{name}: {blocks} blocks, {order:?}, cache {cache_share} {selection:?}");
+                let found = assert_optimal(&data, &options, &trained, &case);
+                let first = *optimum.get_or_insert(found);
+                assert!((found - first).abs() <= 1.01e-6 * first, "{case}: {found} {first}");
+                assert!(budget.peak_bytes() <= budget.limit_bytes(), "{case}");
+            }
+        }
     }
 }
 

@@ -80,6 +80,11 @@ pub fn said(output: Output) -> Said {
     Said { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
+/// A file of the project's data folder.
+pub fn shipped(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name).display().to_string()
+}
+
 /// Everything below `folder`, by path within it.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();

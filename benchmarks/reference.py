@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Optima of other programs, for the tests of the library.
+
+    python benchmarks/reference.py extract FOLDER   make crates/towline/tests/data/*.svm.zst from the full data sets in FOLDER
+    python benchmarks/reference.py solve            write crates/towline/tests/data/reference.json from these files
+
+Needs numpy, scipy, scikit-learn and liblinear-official, and the program `zstd`. What is minimised:
+
+    F(w) = 1/2 |w|^2 + C sum L(y_i, w.x_i)        no bias; values rounded to 32-bit floats, as the store keeps them
+
+Each problem is solved by the program named as `peer` to far more digits than the tests ask for, and where a second program
+knows the same objective, the two must agree to 1e-8 before anything is written. F is computed here, from its definition.
+"""
+import csv
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "crates/towline/tests/data"
+CLASSES = ["a9a", "covtype", "kddcup", "debian-section"]
+NUMBERS = CLASSES + ["debian-size"]
+EPSILON, DELTA = 0.1, 1.0
+# How many of the largest weights go into the file.
+WEIGHTS = 12
+
+
+# ---- the extracts
+
+
+def unpacked(path):
+    return subprocess.run(["zstd", "-dc", path], check=True, capture_output=True, text=True).stdout
+
+
+def write(name, rows):
+    lines = []
+    for label, features in rows:
+        lines.append(label + "".join(f" {index}:{value}" for index, value in sorted(features.items())))
+    text = "\n".join(lines) + "\n"
+    path = DATA / f"{name}.svm.zst"
+    subprocess.run(["zstd", "-19", "-q", "-f", "-o", path], input=text, check=True, text=True)
+    print(f"{path.name}: {len(lines)} rows, {path.stat().st_size} bytes")
+
+
+def every(rows, count):
+    """`count` of the rows, evenly spread."""
+    return [rows[k * len(rows) // count] for k in range(count)]
+
+
+def libsvm(line, label=lambda text: text):
+    first, *rest = line.split()
+    return label(first), {int(item.split(":")[0]): item.split(":")[1] for item in rest}
+
+
+def shortest(number):
+    return f"{number:.4g}"
+
+
+def covtype(path):
+    """Class 2 against the rest; every column scaled to [0, 1] by its range in the whole set."""
+    table = list(csv.reader(unpacked(path).splitlines()))[1:]
+    values = np.array(table, dtype=float)
+    low, high = values.min(axis=0), values.max(axis=0)
+    for row in every(values, 600):
+        scaled = (row - low) / np.where(high > low, high - low, 1.0)
+        features = {j + 1: shortest(x) for j, x in enumerate(scaled[:-1]) if x != 0}
+        yield ("1" if row[-1] == 2 else "-1"), features
+
+
+def kddcup(path):
+    """normal. against the rest; text becomes one feature per category, sizes and counts become log(1 + x), rates stay."""
+    with gzip.open(path, "rt") as file:
+        rows = every(list(csv.reader(file)), 1500)
+    text_columns = [1, 2, 3]
+    categories = sorted({(j, row[j]) for row in rows for j in text_columns})
+    places = {category: 100 + k for k, category in enumerate(categories)}
+    for row in rows:
+        features = {places[j, row[j]]: "1" for j in text_columns}
+        for j, cell in enumerate(row[:-1]):
+            if j not in text_columns and float(cell) != 0:
+                x = float(cell)
+                features[j + 1] = shortest(x if "." in cell else np.log1p(x))
+        yield ("1" if row[-1] == "normal." else "-1"), features
+
+
+def extract(folder):
+    folder = pathlib.Path(folder)
+    DATA.mkdir(exist_ok=True)
+    write("a9a", [libsvm(line) for line in every(unpacked(folder / "a9a.zst").splitlines(), 1500)])
+    write("covtype", covtype(folder / "covtype.csv.zst"))
+    write("kddcup", kddcup(folder / "kddcup.data_10_percent.gz"))
+    # Section 29 of the archive's index is its largest; sections are told apart by words of the descriptions.
+    lines = every(unpacked(folder / "debian-section.train.zst").splitlines(), 700)
+    write("debian-section", [libsvm(line, lambda section: "1" if section in ("29", "28") else "-1") for line in lines])
+    lines = every(unpacked(folder / "debian-size.train.zst").splitlines(), 700)
+    write("debian-size", [libsvm(line) for line in lines])
+
+
+# ---- the optima
+
+
+def load(name):
+    """Rows, labels, and the feature number of each column; features that no row has are left out."""
+    from io import BytesIO
+
+    from sklearn.datasets import load_svmlight_file
+
+    text = subprocess.run(["zstd", "-dc", DATA / f"{name}.svm.zst"], check=True, capture_output=True).stdout
+    x, y = load_svmlight_file(BytesIO(text), zero_based=False)
+    x.data = x.data.astype(np.float32).astype(np.float64)
+    seen = np.unique(x.indices)
+    x = x.tocsc()[:, seen].tocsr()
+    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
+    return x, y, seen + 1
+
+
+def losses(name, y, z):
+    margin, residual = 1 - y * z, np.abs(z - y)
+    return {
+        "hinge": lambda: np.maximum(0, margin),
+        "squared-hinge": lambda: np.maximum(0, margin) ** 2,
+        "logistic": lambda: np.logaddexp(0, -y * z),
+        "squared": lambda: 0.5 * residual**2,
+        "epsilon-insensitive": lambda: np.maximum(0, residual - EPSILON),
+        "squared-epsilon-insensitive": lambda: np.maximum(0, residual - EPSILON) ** 2,
+        "huber": lambda: np.where(residual <= DELTA, 0.5 * residual**2, DELTA * residual - 0.5 * DELTA**2),
+    }[name]()
+
+
+def objective(name, x, y, c, w):
+    return 0.5 * w @ w + c * losses(name, y, x @ w).sum()
+
+
+def liblinear(solver, x, y, c):
+    from liblinear.liblinearutil import parameter, problem, train
+
+    model = train(problem(y, x), parameter(f"-s {solver} -c {c!r} -p {EPSILON} -e 1e-12 -B -1 -q"))
+    w = np.array(model.w[: x.shape[1]])
+    # LIBLINEAR's positive class is the one that it meets first.
+    return -w if solver < 10 and model.label[0] < 0 else w
+
+
+def dual_coordinate(estimator, x, y):
+    """scikit-learn's copy of LIBLINEAR, which knows no limit of iterations that matters here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return estimator.fit(x, y).coef_.ravel()
+
+
+def quasi_newton(name, slope, x, y, c):
+    from scipy.optimize import minimize
+
+    def value_and_gradient(w):
+        return objective(name, x, y, c, w), w + c * (x.T @ slope(x @ w - y))
+
+    options = {"maxiter": 100000, "maxfun": 1000000, "ftol": 0, "gtol": 1e-10, "maxcor": 50}
+    return minimize(value_and_gradient, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options).x
+
+
+def solutions(loss, x, y, c):
+    """(name of the program, w), the most exact first."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    exact = {"fit_intercept": False, "tol": 1e-11, "max_iter": 100_000_000, "dual": True, "random_state": 0}
+    if loss == "hinge":
+        yield "scikit-learn LinearSVC", dual_coordinate(LinearSVC(loss="hinge", C=c, **exact), x, y)
+    elif loss == "squared-hinge":
+        yield "LIBLINEAR -s 2", liblinear(2, x, y, c)
+        yield "scikit-learn LinearSVC", dual_coordinate(LinearSVC(loss="squared_hinge", C=c, **exact), x, y)
+    elif loss == "logistic":
+        yield "LIBLINEAR -s 0", liblinear(0, x, y, c)
+        newton = LogisticRegression(C=c, fit_intercept=False, solver="newton-cg", tol=1e-9, max_iter=10000)
+        yield "scikit-learn LogisticRegression", newton.fit(x, y).coef_.ravel()
+    elif loss == "squared":
+        yield "scikit-learn Ridge", Ridge(alpha=1 / c, fit_intercept=False, solver="cholesky").fit(x.toarray(), y).coef_
+    elif loss == "epsilon-insensitive":
+        svr = LinearSVR(epsilon=EPSILON, loss="epsilon_insensitive", C=c, **exact)
+        yield "scikit-learn LinearSVR", dual_coordinate(svr, x, y)
+    elif loss == "squared-epsilon-insensitive":
+        yield "LIBLINEAR -s 11", liblinear(11, x, y, c)
+        slope = lambda r: 2 * np.sign(r) * np.maximum(0, np.abs(r) - EPSILON)
+        yield "SciPy L-BFGS-B", quasi_newton(loss, slope, x, y, c)
+    elif loss == "huber":
+        yield "SciPy L-BFGS-B", quasi_newton(loss, lambda r: np.clip(r, -DELTA, DELTA), x, y, c)
+
+
+def solve():
+    import scipy
+    import sklearn
+    from importlib.metadata import version
+
+    versions = {
+        "scikit-learn": sklearn.__version__,
+        "SciPy": scipy.__version__,
+        "LIBLINEAR": version("liblinear-official"),
+    }
+    cases = []
+    for loss in ["hinge", "squared-hinge", "logistic", "squared", "epsilon-insensitive", "squared-epsilon-insensitive", "huber"]:
+        for data in CLASSES if loss in ("hinge", "squared-hinge", "logistic") else NUMBERS:
+            x, y, numbers = load(data)
+            for c in [0.01, 0.5]:
+                found = [(objective(loss, x, y, c, w), peer, w) for peer, w in solutions(loss, x, y, c)]
+                value, peer, w = float(found[0][0]), *found[0][1:]
+                for other, name, _ in found[1:]:
+                    assert abs(other - value) <= 1e-8 * value, (data, loss, c, peer, value, name, other)
+                largest = np.argsort(-np.abs(w))[:WEIGHTS]
+                weights = {str(numbers[j]): float(w[j]) for j in sorted(largest)}
+                case = {"data": data, "loss": loss, "c": c, "peers": [name for _, name, _ in found]}
+                cases.append(case | {"objective": value, "weights": weights})
+                print(f"{data} {loss} C={c}: {value!r} by {', '.join(case['peers'])}", flush=True)
+    text = json.dumps({"versions": versions, "epsilon": EPSILON, "delta": DELTA, "cases": cases}, indent=1)
+    (DATA / "reference.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["extract"] and len(sys.argv) == 3:
+        extract(sys.argv[2])
+    elif sys.argv[1:] == ["solve"]:
+        solve()
+    else:
+        sys.exit(__doc__)

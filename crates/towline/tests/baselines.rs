@@ -1,0 +1,218 @@
+//! The baselines learn what they can, say truthfully how good it is, and stay within their budget.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use towline::baselines::{Baseline, BaselineError, BaselineOptions, train};
+use towline::block::{Block, Layout, RowInfo};
+use towline::budget::Budget;
+use towline::loss::{ALL, AnyLoss, Loss};
+use towline::objective::{Objective, Targets};
+use towline::order::OrderName;
+use towline::store::MemoryStore;
+use towline::trainer::{self, Observer, Selection, Status, Step, TrainError, TrainOptions, Trained};
+
+const COLUMNS: usize = 12;
+const ROWS: u64 = 600;
+
+fn rows(classes: bool) -> Vec<(RowInfo, Vec<(u32, f64)>)> {
+    let mut state = 99u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    let mut row = |id: u64| {
+        let values: Vec<(u32, f64)> = (0..COLUMNS as u32)
+            .filter_map(|column| (random() < 0.4).then(|| (column, f64::from((random() * 2.0 - 1.0) as f32))))
+            .collect();
+        let signal = values.iter().map(|&(c, v)| v * (f64::from(c % 4) - 1.5)).sum::<f64>() + 0.4 * (random() - 0.5);
+        let label = if classes { if signal > 0.0 { 1.0 } else { -1.0 } } else { signal };
+        (RowInfo { label, weight: 1.0, group: 0, id }, values)
+    };
+    (0..ROWS).map(&mut row).collect()
+}
+
+fn store(rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Arc<MemoryStore> {
+    let block = |rows: &[(RowInfo, Vec<(u32, f64)>)]| {
+        let mut block = Block::new(Layout::SPARSE_F32, COLUMNS);
+        rows.iter().for_each(|(info, row)| block.push(*info, row.iter().copied()));
+        block
+    };
+    Arc::new(MemoryStore::new(rows.chunks(70).map(block).collect()))
+}
+
+fn objective(loss: AnyLoss) -> Objective {
+    let names = ["-1".to_string(), "1".to_string()];
+    let targets = match loss.is_classification() {
+        true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
+        false => Targets::Numbers,
+    };
+    Objective { loss, c: 1.0, bias: 0.5, targets }
+}
+
+fn run(options: &BaselineOptions, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Trained {
+    train(store(rows), options, &Budget::unlimited(), &mut ()).unwrap()
+}
+
+/// The optimum to six digits, from the exact trainer.
+fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> f64 {
+    let options = TrainOptions {
+        objective: objective.clone(),
+        tolerance: 1e-6,
+        max_passes: 10_000,
+        max_time: None,
+        order: OrderName::Auto,
+        cache_share: 0.5,
+        selection: Selection::Gradient,
+        rounds: 3,
+        seed: 0,
+        start: Vec::new(),
+        checkpoint: None,
+        stop: Arc::default(),
+    };
+    let trained = trainer::train(store(rows), &options, &Budget::unlimited(), &mut ()).unwrap();
+    assert_eq!(trained.status, Status::Converged, "{objective:?} {:?}", trained.certificate);
+    trained.certificate.objective
+}
+
+/// F, from its definition.
+fn primal(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)], w: &[f64]) -> f64 {
+    let loss_of = |(info, row): &(RowInfo, Vec<(u32, f64)>)| {
+        let (y, c) = objective.row(info);
+        let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + objective.bias * w[COLUMNS];
+        c * objective.loss.value(y, z)
+    };
+    0.5 * w.iter().map(|w| w * w).sum::<f64>() + rows.iter().map(loss_of).sum::<f64>()
+}
+
+#[test]
+fn every_certificate_is_true() {
+    for &loss in ALL {
+        let rows = rows(loss.is_classification());
+        let objective = objective(loss);
+        let optimum = optimum(&objective, &rows);
+        for method in Baseline::ALL {
+            let Ok(options) = BaselineOptions::new(method, objective.clone(), 3) else { continue };
+            let trained = run(&options, &rows);
+            let case = format!("{} {}", method.name(), loss.name());
+            let certificate = trained.certificate;
+            let value = primal(&objective, &rows, &trained.weights);
+            assert!(
+                (certificate.objective - value).abs() <= 1e-9 * value,
+                "{case}: the objective is that of the model"
+            );
+            assert!(certificate.dual_objective <= optimum, "{case}: the bound is one");
+            assert!(certificate.dual_objective >= 0.0, "{case}: and no worse than nothing");
+            assert!(certificate.objective >= optimum * (1.0 - 1e-6), "{case}");
+            assert_eq!((trained.status, trained.cost.visits), (Status::OutOfPasses, 3 * ROWS), "{case}");
+            assert_eq!((trained.baseline, trained.duals.len()), (Some(method), 0), "{case}");
+        }
+    }
+}
+
+#[test]
+fn descent_comes_near_the_optimum_of_every_loss() {
+    for &loss in ALL {
+        let rows = rows(loss.is_classification());
+        let objective = objective(loss);
+        let optimum = optimum(&objective, &rows);
+        for method in [Baseline::Sgd, Baseline::Pegasos] {
+            let Ok(options) = BaselineOptions::new(method, objective.clone(), 50) else { continue };
+            let found = run(&options, &rows).certificate.objective;
+            assert!(found <= 1.03 * optimum, "{} {}: {found}, optimum {optimum}", method.name(), loss.name());
+        }
+    }
+}
+
+#[test]
+fn every_method_tells_the_classes_apart() {
+    let rows = rows(true);
+    for method in Baseline::ALL {
+        let trained = run(&BaselineOptions::new(method, objective(ALL[0]), 10).unwrap(), &rows);
+        let w = &trained.weights;
+        let right = rows.iter().filter(|(info, row)| {
+            let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + 0.5 * w[COLUMNS];
+            (z > 0.0) == (info.label > 0.0)
+        });
+        let right = right.count();
+        assert!(right as u64 * 100 >= 93 * ROWS, "{}: {right} of {ROWS}", method.name());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits() {
+    let rows = rows(true);
+    for method in Baseline::ALL {
+        let weights = |seed| {
+            let mut options = BaselineOptions::new(method, objective(ALL[0]), 2).unwrap();
+            options.seed = seed;
+            run(&options, &rows).weights
+        };
+        assert_eq!(weights(3), weights(3), "{}", method.name());
+        assert_ne!(weights(3), weights(4), "{}", method.name());
+    }
+}
+
+#[test]
+fn what_a_method_cannot_learn_is_refused() {
+    for method in Baseline::ALL {
+        let logistic = BaselineOptions::new(method, objective(ALL[2]), 1);
+        let squared = BaselineOptions::new(method, objective(ALL[3]), 1);
+        assert_eq!((logistic.is_ok(), squared.is_ok()), (method == Baseline::Sgd, method == Baseline::Sgd));
+        let none = BaselineOptions::new(method, objective(ALL[0]), 0).unwrap_err();
+        assert_eq!(none, BaselineError::NoPass { method });
+    }
+    let error = BaselineOptions::new(Baseline::Pegasos, objective(ALL[2]), 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "pegasos is for the hinge loss, not for the logistic loss; use --method sgd, or leave --method out"
+    );
+}
+
+#[test]
+fn the_least_budget_that_is_named_is_enough() {
+    let rows = rows(true);
+    for method in Baseline::ALL {
+        let options = BaselineOptions::new(method, objective(ALL[0]), 1).unwrap();
+        let mut limit = 100;
+        let budget = loop {
+            let budget = Budget::new(limit);
+            match train(store(&rows), &options, &budget, &mut ()) {
+                Ok(_) => break budget,
+                Err(TrainError::Budget(refused)) => limit = refused.least_bytes,
+                Err(TrainError::Store(towline::store::StoreError::Budget(refused))) => limit = refused.least_bytes,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!(budget.peak_bytes() <= limit && limit < 100_000, "{}: {limit}", method.name());
+    }
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    struct Stopper(Arc<std::sync::atomic::AtomicBool>, u64);
+    impl Observer for Stopper {
+        fn step(&mut self, step: &Step, weights: &[f64]) {
+            assert_eq!(weights.len(), COLUMNS + 1);
+            assert!(step.dual_objective.is_none());
+            self.1 += 1;
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let rows = rows(true);
+    let options = BaselineOptions::new(Baseline::Mira, objective(ALL[0]), 1000).unwrap();
+    let mut stopper = Stopper(options.stop.clone(), 0);
+    let trained = train(store(&rows), &options, &Budget::unlimited(), &mut stopper).unwrap();
+    assert_eq!((trained.status, stopper.1), (Status::Interrupted, 3), "two passes and the certificate");
+    assert!(trained.cost.visits < 2 * ROWS);
+}
+
+#[test]
+fn rows_without_weight_are_not_seen() {
+    let mut rows = rows(true);
+    rows.iter_mut().for_each(|(info, _)| info.weight = 0.0);
+    for method in Baseline::ALL {
+        let options = BaselineOptions::new(method, objective(ALL[0]), 1).unwrap();
+        let error = train(store(&rows), &options, &Budget::unlimited(), &mut ()).unwrap_err();
+        assert!(matches!(error, TrainError::NoWeight), "{}", method.name());
+    }
+}
