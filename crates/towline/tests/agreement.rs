@@ -85,7 +85,8 @@ fn objectives_and_weights_agree_with_other_programs() {
         assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);
         let (found, wanted) = (trained.certificate.objective, case.objective);
         assert!((found - wanted).abs() <= AGREEMENT * wanted, "{name}: {found}, there {wanted}");
-        assert!(trained.certificate.dual_objective <= wanted, "{name}: the bound is below what others reach");
+        let bound = trained.certificate.dual_objective;
+        assert!(bound <= wanted * (1.0 + 1e-12), "{name}: the bound {bound} is below what others reach, {wanted}");
 
         // F is strongly convex: ½‖w - w*‖² is at most what is left to gain, here and there.
         let allowed = [TOLERANCE, REFERENCE_TOLERANCE].map(|part| (2.0 * part * wanted).sqrt()).iter().sum::<f64>();

@@ -53,11 +53,11 @@ fn run(options: &BaselineOptions, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Traine
     train(store(rows), options, &Budget::unlimited(), &mut ()).unwrap()
 }
 
-/// The optimum to six digits, from the exact trainer.
-fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> f64 {
+/// Numbers on both sides of the optimum, from the exact trainer.
+fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> (f64, f64) {
     let options = TrainOptions {
         objective: objective.clone(),
-        tolerance: 1e-6,
+        tolerance: 1e-4,
         max_passes: 10_000,
         max_time: None,
         order: OrderName::Auto,
@@ -71,7 +71,7 @@ fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> f64 {
     };
     let trained = trainer::train(store(rows), &options, &Budget::unlimited(), &mut ()).unwrap();
     assert_eq!(trained.status, Status::Converged, "{objective:?} {:?}", trained.certificate);
-    trained.certificate.objective
+    (trained.certificate.dual_objective, trained.certificate.objective)
 }
 
 /// F, from its definition.
@@ -89,7 +89,7 @@ fn every_certificate_is_true() {
     for &loss in ALL {
         let rows = rows(loss.is_classification());
         let objective = objective(loss);
-        let optimum = optimum(&objective, &rows);
+        let (below, above) = optimum(&objective, &rows);
         for method in Baseline::ALL {
             let Ok(options) = BaselineOptions::new(method, objective.clone(), 3) else { continue };
             let trained = run(&options, &rows);
@@ -100,9 +100,9 @@ fn every_certificate_is_true() {
                 (certificate.objective - value).abs() <= 1e-9 * value,
                 "{case}: the objective is that of the model"
             );
-            assert!(certificate.dual_objective <= optimum, "{case}: the bound is one");
+            assert!(certificate.dual_objective <= above, "{case}: the bound is one");
             assert!(certificate.dual_objective >= 0.0, "{case}: and no worse than nothing");
-            assert!(certificate.objective >= optimum * (1.0 - 1e-6), "{case}");
+            assert!(certificate.objective >= below, "{case}");
             assert_eq!((trained.status, trained.cost.visits), (Status::OutOfPasses, 3 * ROWS), "{case}");
             assert_eq!((trained.baseline, trained.duals.len()), (Some(method), 0), "{case}");
         }
@@ -114,11 +114,11 @@ fn descent_comes_near_the_optimum_of_every_loss() {
     for &loss in ALL {
         let rows = rows(loss.is_classification());
         let objective = objective(loss);
-        let optimum = optimum(&objective, &rows);
+        let (below, _) = optimum(&objective, &rows);
         for method in [Baseline::Sgd, Baseline::Pegasos] {
             let Ok(options) = BaselineOptions::new(method, objective.clone(), 50) else { continue };
             let found = run(&options, &rows).certificate.objective;
-            assert!(found <= 1.03 * optimum, "{} {}: {found}, optimum {optimum}", method.name(), loss.name());
+            assert!(found <= 1.03 * below, "{} {}: {found}, optimum {below}", method.name(), loss.name());
         }
     }
 }
