@@ -53,7 +53,10 @@ fn dual_objective(rows: &Rows, duals: &[f64]) -> f64 {
 }
 
 fn checkpoint(bench: &Workbench) -> Option<Vec<f64>> {
-    Checkpoint::load(&bench.path("model.towm.duals"), ROWS as u64).unwrap().map(|checkpoint| checkpoint.duals)
+    let checkpoint = Checkpoint::open(&bench.path("model.towm.duals"), ROWS as u64).unwrap()?;
+    let mut duals = Vec::new();
+    checkpoint.read(0, ROWS, &mut duals).unwrap();
+    Some(duals)
 }
 
 /// Lets the program read this much before the call returns, or end. The moments are spread by work and not by the clock.

@@ -60,7 +60,7 @@ fn a_trace_has_test_scores_when_asked() {
         let trace = std::fs::read_to_string(bench.path("t.jsonl")).unwrap();
         let lines: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let scores: Vec<f64> = lines.iter().map(|line| line["test"]["accuracy"].as_f64().unwrap()).collect();
-        assert!(scores.len() >= 3 && scores.iter().all(|&score| score > 0.6), "{method}: {scores:?}");
+        assert!(scores.len() >= 3 && scores.last().is_some_and(|&score| score > 0.84), "{method}: {scores:?}");
         // The exact model may be a multiple of the last weights, which decides nothing.
         assert_eq!(scores.last().copied(), run["test"]["accuracy"].as_f64(), "{method} {held_out}");
         // Hours away: the first step alone is scored.

@@ -51,9 +51,9 @@ fn options(objective: Objective) -> TrainOptions {
         order: OrderName::Auto,
         cache_share: 0.5,
         selection: Selection::Gradient,
-        rounds: 3,
+        rounds: None,
         seed: 0,
-        start: Vec::new(),
+        start: None,
         checkpoint: None,
         stop: Arc::default(),
     }

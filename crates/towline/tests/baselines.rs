@@ -63,9 +63,9 @@ fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> (f64, 
         order: OrderName::Auto,
         cache_share: 0.5,
         selection: Selection::Gradient,
-        rounds: 3,
+        rounds: None,
         seed: 0,
-        start: Vec::new(),
+        start: None,
         checkpoint: None,
         stop: Arc::default(),
     };
@@ -104,7 +104,7 @@ fn every_certificate_is_true() {
             assert!(certificate.dual_objective >= 0.0, "{case}: and no worse than nothing");
             assert!(certificate.objective >= below, "{case}");
             assert_eq!((trained.status, trained.cost.visits), (Status::OutOfPasses, 3 * ROWS), "{case}");
-            assert_eq!((trained.baseline, trained.duals.len()), (Some(method), 0), "{case}");
+            assert_eq!((trained.baseline, trained.duals.rows()), (Some(method), 0), "{case}");
         }
     }
 }

@@ -91,7 +91,8 @@ impl<L: Loss> Passes<'_, L> {
         let certificate = self.certify(&mut reader, &w, &mut cost)?;
         cost.certify_seconds = certifying.elapsed().as_secs_f64();
         cost.seconds = begin.elapsed().as_secs_f64();
-        self.observer.step(&Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) }, &w);
+        self.observer
+            .step(&Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) }, &w);
         let baseline = Some(self.options.method);
         Ok(Trained { weights: w, duals: Duals::in_memory(0), status, certificate, cost, baseline })
     }

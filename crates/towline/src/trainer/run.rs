@@ -436,7 +436,8 @@ impl<L: Loss> Run<'_, L> {
 
     fn observe(&mut self) {
         self.cost.seconds = self.begin.elapsed().as_secs_f64();
-        let (dual_objective, gap_estimate, certificate) = (Some(self.dual_objective), self.gap_estimate, self.certificate);
+        let (dual_objective, gap_estimate, certificate) =
+            (Some(self.dual_objective), self.gap_estimate, self.certificate);
         let step = Step { cost: self.cost, dual_objective, gap_estimate, certificate };
         self.observer.step(&step, &self.w);
     }
