@@ -21,9 +21,12 @@ fn rows(classes: bool) -> Vec<(RowInfo, Vec<(u32, f64)>)> {
         (state >> 40) as f64 / (1u64 << 24) as f64
     };
     let mut row = |id: u64| {
-        let values: Vec<(u32, f64)> = (0..COLUMNS as u32)
-            .filter_map(|column| (random() < 0.4).then(|| (column, f64::from((random() * 2.0 - 1.0) as f32))))
-            .collect();
+        let mut values: Vec<(u32, f64)> = Vec::new();
+        for column in 0..COLUMNS as u32 {
+            if random() < 0.4 {
+                values.push((column, f64::from((random() * 2.0 - 1.0) as f32)));
+            }
+        }
         let signal = values.iter().map(|&(c, v)| v * (f64::from(c % 4) - 1.5)).sum::<f64>() + 0.4 * (random() - 0.5);
         let label = if classes { if signal > 0.0 { 1.0 } else { -1.0 } } else { signal };
         (RowInfo { label, weight: 1.0, group: 0, id }, values)
