@@ -33,7 +33,8 @@ class Failed(Exception):
 
 
 def timed(command, expect=0):
-    """Seconds, standard output and standard error of a command."""
+    """Seconds, standard output and standard error of a command that ends with this exit code, or with one of these."""
+    expected = expect if isinstance(expect, tuple) else (expect,)
     with open(os.devnull, "rb") as nothing:
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -41,7 +42,7 @@ def timed(command, expect=0):
         )
         out, error = process.communicate()
         seconds = time.perf_counter() - begin
-    if process.returncode != expect:
+    if process.returncode not in expected:
         words = error.decode(errors="replace").strip()[-2000:]
         raise Failed(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{words}", process.returncode)
     return seconds, out.decode(), error.decode(errors="replace")
