@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the terminal sessions of README.md and compares what they print.
+"""Runs the terminal sessions of README.md and docs/training.md and compares what they print.
 
-    docs/test_readme.py [PROGRAM]
+    docs/test_readme.py [PROGRAM]             compare
+    docs/test_readme.py PROGRAM --update      write what is printed now into the pages
 
 A session is a block of code marked `console`; lines after `$ towline` are a command, other lines its output. Times, speeds
 and peak memory may differ.
@@ -15,34 +16,54 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ["README.md", "docs/training.md"]
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/towline")
-VARIES = re.compile(r"[\d.]+ s \(\d+ MB/s\), peak memory [\d.]+ \w+")
+VARIES = re.compile(r"[\d.]+ s \(\d+ MB/s\), peak memory [\d.]+ \w+|^(peak memory|seconds) .*", re.M)
+SESSION = re.compile(r"^```console\n(.*?)^```", re.S | re.M)
 
 
-def sessions(text):
-    """Pairs of command and expected output of all sessions."""
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.S | re.M):
-        for step in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            command, _, output = step.partition("\n")
-            yield shlex.split(command), output
+def steps(session):
+    """Pairs of command line and expected output."""
+    for step in re.split(r"^\$ ", session, flags=re.M)[1:]:
+        line, _, output = step.partition("\n")
+        yield line, output
 
 
-def main():
+def run(page, line, folder):
+    command = shlex.split(line)
+    if command[0] != "towline":
+        sys.exit(f"{page}: only towline may be run, not '{command[0]}'")
+    result = subprocess.run(
+        [PROGRAM, *command[1:]], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if result.returncode != 0:
+        sys.exit(f"{page}: {line} (exit code {result.returncode}) prints\n{result.stdout}")
+    return result.stdout
+
+
+def check(page, update):
+    text = (ROOT / page).read_text()
     count = 0
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(ROOT / "data", os.path.join(folder, "data"))
-        for command, expected in sessions((ROOT / "README.md").read_text()):
-            if command[0] != "towline":
-                sys.exit(f"README.md: only towline may be run, not '{command[0]}'")
-            result = subprocess.run(
-                [PROGRAM, *command[1:]], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
-            expected, printed = (VARIES.sub("...", text) for text in (expected, result.stdout))
-            if result.returncode != 0 or printed != expected:
-                sys.exit(f"README.md: {' '.join(command)} (exit code {result.returncode}) prints\n{result.stdout}")
-            count += 1
-    print(f"{count} commands of README.md print what it says")
+
+        def session(match):
+            nonlocal count
+            lines = []
+            for line, expected in steps(match[1]):
+                printed = run(page, line, folder)
+                same = VARIES.sub("...", expected) == VARIES.sub("...", printed)
+                if not same and not update:
+                    sys.exit(f"{page}: {line} prints\n{printed}")
+                lines.append(f"$ {line}\n{expected if same else printed}")
+                count += 1
+            return "```console\n" + "".join(lines) + "```"
+
+        updated = SESSION.sub(session, text)
+    if update:
+        (ROOT / page).write_text(updated)
+    print(f"{count} commands of {page} print what it says")
 
 
-if __name__ == "__main__":
-    main()
+for name in PAGES:
+    check(name, sys.argv[2:] == ["--update"])

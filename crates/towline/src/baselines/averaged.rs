@@ -8,8 +8,8 @@
 //! ```
 use crate::block::Row;
 
-/// Below this the scale goes into u: far from where a product of the two would lose digits or vanish.
-const LEAST_SCALE: f64 = 1e-100;
+/// Below this the scale goes into u. `P · u - lag` loses as many digits as the scale has shrunk by since the last time: six of sixteen.
+const LEAST_SCALE: f64 = 1e-6;
 
 /// w, and the average of what it has been.
 pub struct Averaged {
@@ -66,9 +66,12 @@ impl Averaged {
     pub fn multiply(&mut self, factor: f64) {
         self.scale *= factor;
         if self.scale < LEAST_SCALE {
-            self.u.iter_mut().for_each(|u| *u *= self.scale);
-            self.scales /= self.scale;
-            self.scale = 1.0;
+            // The sum so far goes into the lag, and P begins anew: dividing P instead would overflow after a few times.
+            for (u, lag) in self.u.iter_mut().zip(&mut self.lag) {
+                *lag -= self.scales * *u;
+                *u *= self.scale;
+            }
+            (self.scale, self.scales) = (1.0, 0.0);
         }
     }
 

@@ -4,8 +4,8 @@
 //! blocks in random order ─► rows of a block in random order ─► Online::learn ─► w, or the average of many w
 //! ```
 //! They run over the same store and the same read-ahead as [`crate::trainer`], inside the same budget. Each is a file with one
-//! rule; [`passes`] has the only loop. None of them knows how good it is, so the end of a run is one scan that tells the objective
-//! at the final w and a lower bound of the optimum ([`bound`]): the model then carries a true certificate, if a wide one.
+//! rule; `passes` has the only loop. None of them knows how good it is, so the end of a run is one scan that tells the objective
+//! at the final w and a lower bound of the optimum (`bound`): the model then carries a true certificate, if a wide one.
 mod averaged;
 mod bound;
 mod confidence_weighted;
