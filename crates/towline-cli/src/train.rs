@@ -76,7 +76,7 @@ pub struct Arguments {
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
     tolerance: f64,
-    /// Stop after this many passes over the data (sweeps, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
+    /// Stop after this many passes over the data (visits of as many rows, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
     #[arg(long)]
     max_passes: Option<u64>,
     /// Stop after this many seconds

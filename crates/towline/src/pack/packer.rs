@@ -52,6 +52,10 @@ impl<'a> Packer<'a> {
         budget: &'a Budget,
         progress: &'a Progress,
     ) -> Result<Self, PackError> {
+        let place = options.shuffle_seed.map_or(Place::Kept, Place::Shuffled);
+        let layout = Arrangement::layout(options.precision);
+        // What is always needed is set aside before the reader starts, which takes what it finds for a long row.
+        let waiting = WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?;
         let source = input::open(inputs, &options.read, budget, progress)?;
         let named = source.features_are_named();
         let mut features = Features::new(named, writer.folder(), budget)?;
@@ -62,8 +66,6 @@ impl<'a> Packer<'a> {
             features.load(&map, budget)?;
             old = Some((manifest.clone(), map));
         }
-        let place = options.shuffle_seed.map_or(Place::Kept, Place::Shuffled);
-        let layout = Arrangement::layout(options.precision);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.max(1)).build();
         let threads =
             threads.map_err(|error| StoreError::io(writer.folder(), "start threads")(std::io::Error::other(error)))?;
@@ -83,7 +85,7 @@ impl<'a> Packer<'a> {
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
             statistics: Statistics::new(if old.is_some() { Scale::None } else { options.scale }, budget)?,
-            waiting: Some(WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?),
+            waiting: Some(waiting),
             threads,
             old,
         })

@@ -170,7 +170,8 @@ impl<L: Loss> Run<'_, L> {
         let mut schedule = CertificateSchedule::new(self.options.tolerance);
         let status = loop {
             let sweep = self.sweep();
-            if let Some(status) = self.reason_to_stop(self.cost.sweeps) {
+            // Short sweeps over few rows are parts of a pass.
+            if let Some(status) = self.reason_to_stop(self.cost.visits / self.set.rows() as u64) {
                 self.certify_resident();
                 break status;
             }
