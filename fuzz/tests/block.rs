@@ -111,7 +111,7 @@ fn block_bytes() {
         ];
         let bytes = forgery.forged();
         decode(&bytes, layouts[*choice as usize % layouts.len()]);
-        let _ = format::value_encoding(&bytes);
+        let _ = format::values_at(&bytes);
     });
 }
 

@@ -24,7 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(DiskStore::open(path)?);
     let targets = Targets::binary(&store.manifest().labels, None)?;
     let objective = Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c, bias: 0.0, targets };
-    println!("| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- | --- | --- |");
+    println!(
+        "| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- | --- | --- |"
+    );
     let mut last: Option<(f64, Trained)> = None;
     for gap in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5] {
         let start = last.as_ref().map(|(_, trained)| trained.duals.values().map(Start::Values)).transpose()?;

@@ -56,11 +56,22 @@ impl DiskStore {
     /// How many blocks use which encoding of values.
     pub fn encodings(&self) -> Result<BTreeMap<&'static str, u64>, StoreError> {
         let mut counts = BTreeMap::new();
-        let mut bytes = Vec::new();
-        for number in 0..self.entries.len() as u32 {
-            self.read_bytes(BlockId(number), &mut bytes)?;
-            let name = format::value_encoding(&bytes).unwrap_or("unreadable");
-            *counts.entry(name).or_default() += 1;
+        for (number, entry) in self.entries.iter().enumerate() {
+            let read = |at: u64, bytes: &mut [u8]| {
+                let file = self.file_of(BlockId(number as u32));
+                let result = self.files[entry.file as usize].read_exact_at(bytes, entry.offset + at);
+                result.map_err(StoreError::io(&file, "read a block"))
+            };
+            let (mut header, mut tag) = ([0; format::HEADER_BYTES], [0]);
+            let mut name = None;
+            if entry.info.stored_bytes > format::HEADER_BYTES as u64 {
+                read(0, &mut header)?;
+                if let Some(at) = format::values_at(&header).filter(|&at| at < entry.info.stored_bytes) {
+                    read(at, &mut tag)?;
+                    name = format::encoding_name(tag[0]);
+                }
+            }
+            *counts.entry(name.unwrap_or("unreadable")).or_default() += 1;
         }
         Ok(counts)
     }

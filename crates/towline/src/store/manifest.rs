@@ -38,13 +38,13 @@ pub struct Manifest {
     pub precision: Precision,
     /// How rows or features were scaled.
     pub scale: Scale,
-    /// Whether rows were shuffled; the seed if so.
+    /// Whether the rows of the first generation were shuffled; the seed if so.
     pub shuffle_seed: Option<u64>,
-    /// Whether columns are numbered by frequency.
+    /// Whether the columns of the first generation are numbered by frequency.
     pub renumbered: bool,
     /// Whether features have names instead of numbers.
     pub named_features: bool,
-    /// Whether any row has a weight or a group of its own.
+    /// Whether any row has a weight of its own.
     pub weighted: bool,
     /// Whether any row belongs to a group.
     pub grouped: bool,

@@ -11,6 +11,8 @@ mod packed;
 mod scalars;
 mod values;
 
+pub use values::encoding_name;
+
 use crate::block::{Block, Layout, ValueKind};
 use bytes::Bytes;
 
@@ -250,12 +252,10 @@ fn checked_sections<'a>(header: &Header, bytes: &'a [u8]) -> Result<[&'a [u8]; S
     Ok(sections)
 }
 
-/// How the values of a block are encoded, in words, for `towline info`.
-pub fn value_encoding(bytes: &[u8]) -> Option<&'static str> {
-    let header = Header::parse(bytes).ok()?;
-    let before = header.section_bytes[LENGTHS].checked_add(header.section_bytes[COLUMNS])?;
-    let at = usize::try_from(before).ok()?.checked_add(HEADER_BYTES)?;
-    values::encoding_name(*bytes.get(at)?)
+/// Where in a block with this header the values begin; the first byte of them names their encoding.
+pub fn values_at(header: &[u8]) -> Option<u64> {
+    let header = Header::parse(header).ok()?;
+    header.section_bytes[LENGTHS].checked_add(header.section_bytes[COLUMNS])?.checked_add(HEADER_BYTES as u64)
 }
 
 #[cfg(test)]

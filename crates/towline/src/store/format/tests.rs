@@ -104,7 +104,7 @@ fn every_encoding_is_chosen_where_it_fits() {
     let encode_rows = |rows: &[Vec<(u32, f64)>], kind: ValueKind| {
         let mut bytes = Vec::new();
         encode(&block(1000, rows, kind), &mut Scratch::default(), &mut bytes);
-        value_encoding(&bytes).unwrap()
+        encoding_name(bytes[values_at(&bytes).unwrap() as usize]).unwrap()
     };
     let make = |value: &dyn Fn(usize, usize) -> f64| -> Vec<Vec<(u32, f64)>> {
         (0..200).map(|i| (0..100).map(|k| (k as u32 * 3, value(i, k))).collect()).collect()

@@ -26,6 +26,7 @@ const LARGEST_DICTIONARY: usize = 1 << 16;
 /// Values looked at to choose between the encodings.
 const SAMPLE_VALUES: usize = 16 << 10;
 
+/// The encoding with this tag, in words.
 pub fn encoding_name(tag: u8) -> Option<&'static str> {
     ["all ones", "one per row", "block dictionary", "row dictionary", "32-bit floats", "64-bit floats"]
         .get(tag as usize)
