@@ -10,9 +10,8 @@ use towline::block::Block;
 use towline::budget::Budget;
 use towline::loss::{AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
-use towline::order::OrderName;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
-use towline::trainer::{Selection, Start, TrainOptions, Trained, train};
+use towline::trainer::{Start, TrainOptions, Trained, train};
 
 /// Parts of the rows that a cache holds.
 const CACHED: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
@@ -23,27 +22,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let c: f64 = arguments.get(1).map_or(Ok(1.0), |c| c.parse())?;
     let store = Arc::new(DiskStore::open(path)?);
     let targets = Targets::binary(&store.manifest().labels, None)?;
-    let objective = Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c, bias: 0.0, targets };
+    let objective = Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0)?, c, targets);
     println!(
         "| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- | --- | --- |"
     );
     let mut last: Option<(f64, Trained)> = None;
     for gap in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5] {
         let start = last.as_ref().map(|(_, trained)| trained.duals.values().map(Start::Values)).transpose()?;
-        let options = TrainOptions {
-            objective: objective.clone(),
-            tolerance: gap,
-            max_passes: 1000,
-            max_time: None,
-            order: OrderName::Auto,
-            cache_share: 0.5,
-            selection: Selection::Gradient,
-            rounds: None,
-            seed: 0,
-            start,
-            checkpoint: None,
-            stop: Arc::default(),
-        };
+        let options = TrainOptions { tolerance: gap, start, ..TrainOptions::new(objective.clone()) };
         let trained = train(store.clone(), &options, &Budget::unlimited(), &mut ())?;
         if let Some((from, before)) = &last {
             let moved = before.weights.iter().zip(&trained.weights).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();

@@ -5,7 +5,7 @@
 //!        store ─► read-ahead ─► working set ─► order ─► solver: one row at a time ─► dual variables and w
 //!        trainer: the only outer loop; stops on the certificate ─► model ─► predict, evaluate
 //! ```
-//! What is minimised is `F(w) = ½‖w‖² + Σ c_i L(y_i, w·x_i)`. Every model carries its relative duality gap: its objective is at most that
+//! What is minimised is `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`, for any of the [losses](loss) and [penalties](penalty). Every model carries its relative duality gap: its objective is at most that
 //! part above the optimum, whatever the solver did. Everything that grows with the data asks a [`budget::Budget`] first.
 //!
 //! ```
@@ -14,9 +14,8 @@
 //! use towline::budget::Budget;
 //! use towline::loss::AnyLoss;
 //! use towline::objective::{Objective, Targets};
-//! use towline::order::OrderName;
 //! use towline::store::MemoryStore;
-//! use towline::trainer::{Selection, Status, TrainOptions, train};
+//! use towline::trainer::{Status, TrainOptions, train};
 //!
 //! // Two rows of two features, one of each class.
 //! let mut rows = Block::new(Layout::SPARSE_F32, 2);
@@ -25,20 +24,8 @@
 //!
 //! let names = ["-1".to_string(), "1".to_string()];
 //! let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
-//! let options = TrainOptions {
-//!     objective: Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c: 10.0, bias: 0.0, targets },
-//!     tolerance: 1e-6,
-//!     max_passes: 100,
-//!     max_time: None,
-//!     order: OrderName::Auto,
-//!     cache_share: 0.5,
-//!     selection: Selection::Gradient,
-//!     rounds: None,
-//!     seed: 0,
-//!     start: None,
-//!     checkpoint: None,
-//!     stop: Arc::default(),
-//! };
+//! let objective = Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0)?, 10.0, targets);
+//! let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
 //! let store = Arc::new(MemoryStore::new(vec![rows]));
 //! let trained = train(store, &options, &Budget::new(16 << 20), &mut ())?;
 //! assert_eq!(trained.status, Status::Converged);
@@ -59,6 +46,7 @@ mod nearby;
 pub mod objective;
 pub mod order;
 pub mod pack;
+pub mod penalty;
 pub mod predict;
 pub mod solver;
 pub mod store;

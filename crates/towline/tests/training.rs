@@ -57,24 +57,11 @@ fn objective(loss: AnyLoss, c: f64, bias: f64) -> Objective {
         true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
         false => Targets::Numbers,
     };
-    Objective { loss, c, bias, targets }
+    Objective { loss, c, bias, penalty: Default::default(), intercept: false, targets }
 }
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions {
-        objective,
-        tolerance: 1e-6,
-        max_passes: 20_000,
-        max_time: None,
-        order: OrderName::Auto,
-        cache_share: 0.5,
-        selection: Selection::Gradient,
-        rounds: None,
-        seed: 1,
-        start: None,
-        checkpoint: None,
-        stop: Arc::default(),
-    }
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
 }
 
 fn duals(trained: &Trained) -> Vec<f64> {
