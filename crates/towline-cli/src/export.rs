@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use towline::loss::AnyLoss;
 use towline::model::{Model, Weights};
 use towline::objective::Targets;
+use towline::penalty::AnyPenalty;
 
 /// Arguments of `towline export`.
 #[derive(clap::Args)]
@@ -73,6 +74,11 @@ fn json(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
 /// LIBLINEAR lists a weight for every feature up to the last; the first label is the one with positive scores.
 fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
     let header = &model.header;
+    let (is_l1, is_l2) = match header.objective.penalty {
+        AnyPenalty::L1(_) => (true, false),
+        AnyPenalty::L2(_) => (false, true),
+        _ => (false, false),
+    };
     let Weights::Numbered(weights) = &model.weights else {
         bail!("LIBLINEAR knows feature numbers only, and this model has names; use --to text or --to json");
     };
@@ -83,6 +89,13 @@ fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
         bail!("LIBLINEAR does not scale rows, and this model expects rows of unit length; use --to text or --to json");
     }
     let solver = match header.objective.loss {
+        AnyLoss::SquaredHinge(_) if is_l1 => "L1R_L2LOSS_SVC",
+        AnyLoss::Logistic(_) if is_l1 => "L1R_LR",
+        other if !is_l2 => bail!(
+            "LIBLINEAR has no {} loss with {}; use --to text or --to json",
+            other.name(),
+            header.objective.penalty.describe()
+        ),
         AnyLoss::Hinge(_) => "L2R_L1LOSS_SVC_DUAL",
         AnyLoss::SquaredHinge(_) => "L2R_L2LOSS_SVC_DUAL",
         AnyLoss::Logistic(_) => "L2R_LR_DUAL",

@@ -69,10 +69,15 @@ fn model_text(model: &Model) -> String {
         line(
             "objective",
             format!(
-                "{} loss, C = {}, bias {}",
+                "{} loss, C = {}, {}, {}",
                 header.objective.loss.name(),
                 header.objective.c,
-                header.objective.bias
+                header.objective.penalty.describe(),
+                if header.objective.intercept {
+                    "unpenalised intercept".to_string()
+                } else {
+                    format!("bias {}", header.objective.bias)
+                }
             ),
         ),
         line("targets", targets),

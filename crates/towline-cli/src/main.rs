@@ -11,6 +11,7 @@ mod input;
 mod liblinear;
 mod method;
 mod pack;
+mod penalty;
 mod plan;
 mod predict;
 mod progress;

@@ -3,6 +3,7 @@ use anyhow::bail;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 use towline::baselines::Baseline;
+use towline::trainer::Centre;
 
 /// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -13,6 +14,10 @@ pub enum Method {
     Sbm,
     /// Exact; keeps none
     Bmd,
+    /// Exact, for penalties other than l2: the proximal point method around bmd
+    DaBcd,
+    /// The same without its proximal term, which does not converge for l1
+    DBcd,
     /// Projected stochastic subgradients of the hinge loss
     Pegasos,
     /// The averaged perceptron
@@ -45,11 +50,27 @@ pub fn typed(matches: &ArgMatches) -> Vec<String> {
     matches.ids().filter(typed).map(|id| id.to_string()).collect()
 }
 
+/// Sweeps over the resident rows for d-bcd, which solves the problem of each block and not a step of it.
+const SWEEPS_OF_D_BCD: u32 = 50;
+
 impl Method {
+    /// Whether all rows leave when new blocks come.
+    pub fn keeps_no_rows(self) -> bool {
+        matches!(self, Method::Bmd | Method::DaBcd | Method::DBcd)
+    }
+
+    /// When the proximal centre moves, and how many sweeps a step has at least.
+    pub fn centre(self) -> (Centre, Option<u32>) {
+        match self {
+            Method::DBcd => (Centre::AfterSweep, Some(SWEEPS_OF_D_BCD)),
+            _ => (Centre::AfterPass, None),
+        }
+    }
+
     /// The method without dual variables that this is, if it is one.
     pub fn baseline(self) -> Option<Baseline> {
         match self {
-            Method::Auto | Method::Sbm | Method::Bmd => None,
+            Method::Auto | Method::Sbm | Method::Bmd | Method::DaBcd | Method::DBcd => None,
             Method::Pegasos => Some(Baseline::Pegasos),
             Method::Perceptron => Some(Baseline::Perceptron),
             Method::Mira => Some(Baseline::Mira),
@@ -63,10 +84,15 @@ impl Method {
         let find = |ids: &[(&str, &'static str)]| {
             ids.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)).map(|&(_, option)| option)
         };
-        if self == Method::Bmd
+        if self.keeps_no_rows()
             && let Some(option) = find(&[("cache_share", "--cache-share"), ("selection", "--selection")])
         {
-            bail!("{option} is about the rows that stay in memory, and --method bmd keeps none; use --method sbm");
+            bail!("{option} is about the rows that stay in memory, and this method keeps none; use --method sbm");
+        }
+        if self == Method::DBcd && find(&[("rounds", "--rounds")]).is_some() {
+            bail!(
+                "--method d-bcd sweeps until the problem of a block is solved; leave --rounds out, or use --method da-bcd"
+            );
         }
         let Some(baseline) = self.baseline() else { return Ok(()) };
         let name = baseline.name();

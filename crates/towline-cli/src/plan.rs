@@ -6,6 +6,7 @@ use towline::budget::Budget;
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::Plan;
 
+use crate::penalty::PenaltyArguments;
 use crate::{show, size};
 
 /// Arguments of `towline plan`.
@@ -16,6 +17,11 @@ pub struct Arguments {
     /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
     #[arg(long, value_parser = size::parse)]
     memory: Option<u64>,
+    #[command(flatten)]
+    penalty: PenaltyArguments,
+    /// Plan for an intercept that is free of the penalty
+    #[arg(long)]
+    intercept: bool,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -25,7 +31,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = DiskStore::open(&arguments.store)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
-    let plan = Plan::new(&store, &budget).map_err(towline::store::StoreError::from)?;
+    // How large λ is takes no memory.
+    let penalty = arguments.penalty.penalty(1.0, &store, &budget)?;
+    let plan =
+        Plan::for_penalty(&store, &penalty, arguments.intercept, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {

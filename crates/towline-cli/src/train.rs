@@ -27,6 +27,7 @@ use crate::held_out::HeldOut;
 use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
 use crate::pack::{pack_beside, stop_once};
+use crate::penalty::PenaltyArguments;
 use crate::trace::Watcher;
 use crate::{liblinear, plan, show, size};
 
@@ -55,6 +56,11 @@ pub struct Arguments {
     /// The weight of the losses against the penalty
     #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
     c: f64,
+    #[command(flatten)]
+    penalty: PenaltyArguments,
+    /// What the penalty is multiplied by
+    #[arg(long, default_value_t = 1.0)]
+    lambda: f64,
     /// Half the width of the tube of the epsilon-insensitive losses
     #[arg(long, short = 'p', default_value_t = 0.1)]
     epsilon: f64,
@@ -67,6 +73,9 @@ pub struct Arguments {
     /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
     #[arg(long, short = 'B', default_value_t = 0.0, value_parser = liblinear::bias, allow_negative_numbers = true)]
     bias: f64,
+    /// Fit an intercept that is free of the penalty
+    #[arg(long, conflicts_with = "bias")]
+    intercept: bool,
     /// The class to tell from all others [default: the larger of two labels]
     #[arg(long, value_name = "LABEL")]
     positive: Option<String>,
@@ -82,7 +91,7 @@ pub struct Arguments {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
-    /// How to train: exactly (auto, sbm, bmd), or as papers do that compare with it
+    /// How to train: exactly (auto, sbm, bmd, da-bcd), or as papers do that compare with it
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
     /// Which row is visited next
@@ -176,7 +185,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let store = Arc::new(DiskStore::open(&store_path)?);
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let objective = objective(arguments, &store)?;
+    let objective = objective(arguments, &store, &budget)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -202,10 +211,14 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
         None => {
             let mut options = options(arguments, objective.clone(), &store, &output)?;
-            options.start = start(arguments, &options, &store, &output)?;
+            (options.start, options.start_weights) = start(arguments, &options, &store, &output)?;
+            let _paid = budget
+                .reserve("weights to start from", 8 * options.start_weights.len() as u64)
+                .map_err(StoreError::from)?;
             options.stop = stop;
             if talk {
-                let plan = Plan::new(&*store, &budget).map_err(StoreError::from)?;
+                let plan = Plan::for_penalty(&*store, &objective.penalty, objective.intercept, &budget)
+                    .map_err(StoreError::from)?;
                 eprint!("{}", plan::text(&plan, store.blocks().len()));
                 if options.start.is_some() {
                     eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
@@ -247,10 +260,13 @@ fn not_negative(name: &str, value: f64) -> anyhow::Result<f64> {
     }
 }
 
-fn objective(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Objective> {
+fn objective(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Objective> {
     let name = arguments.solver.unwrap_or(&arguments.loss);
     let loss = AnyLoss::from_name(name, arguments.epsilon, arguments.delta)?;
     let c = positive_number("-C", arguments.c)?;
+    let penalty = arguments.penalty.penalty(arguments.lambda, store, budget)?;
+    // An intercept is the weight of a constant feature, free of the penalty.
+    let (bias, intercept) = (if arguments.intercept { 1.0 } else { arguments.bias }, arguments.intercept);
     if !loss.is_classification() {
         if arguments.positive.is_some() || !arguments.class_weight.is_empty() {
             bail!(
@@ -261,12 +277,12 @@ fn objective(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Objecti
         if store.manifest().labels.names.is_some() {
             bail!("the labels are text, and the {} loss predicts numbers; use a classification loss", loss.name());
         }
-        return Ok(Objective { loss, c, bias: arguments.bias, targets: Targets::Numbers });
+        return Ok(Objective { loss, c, bias, penalty, intercept, targets: Targets::Numbers });
     }
     let labels = &store.manifest().labels;
     let mut targets = Targets::binary(labels, arguments.positive.as_deref())?;
     targets.weigh(labels, &arguments.class_weight)?;
-    Ok(Objective { loss, c, bias: arguments.bias, targets })
+    Ok(Objective { loss, c, bias, penalty, intercept, targets })
 }
 
 fn options(
@@ -275,6 +291,12 @@ fn options(
     store: &DiskStore,
     output: &Path,
 ) -> anyhow::Result<TrainOptions> {
+    if matches!(arguments.method, Method::DaBcd | Method::DBcd) && objective.is_plain_l2() {
+        bail!(
+            "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
+        );
+    }
+    let (centre, sweeps) = arguments.method.centre();
     Ok(TrainOptions {
         objective,
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
@@ -286,15 +308,17 @@ fn options(
             OrderChoice::Shrinking => OrderName::Shrinking,
             OrderChoice::Adaptive => OrderName::Adaptive,
         },
-        cache_share: if arguments.method == Method::Bmd { 0.0 } else { arguments.cache_share },
+        cache_share: if arguments.method.keeps_no_rows() { 0.0 } else { arguments.cache_share },
         selection: match arguments.selection {
             SelectionChoice::Gradient => Selection::Gradient,
             SelectionChoice::Random => Selection::Random,
             SelectionChoice::Gap => Selection::Gap,
         },
-        rounds: arguments.rounds.0,
+        rounds: sweeps.or(arguments.rounds.0),
         seed: arguments.seed,
         start: None,
+        start_weights: Vec::new(),
+        centre,
         checkpoint: Some(CheckpointFile { path: duals_path(output), store: StoreFingerprint::of(store.manifest()) }),
         stop: Arc::default(),
     })
@@ -330,17 +354,30 @@ fn duals_path(model: &Path) -> PathBuf {
     model.with_file_name(name)
 }
 
-/// Dual variables to start from: those of an interrupted run with the same objective, or those that were asked for.
+/// Dual variables and weights to start from: those of an interrupted run with the same objective, or those that were asked for.
 fn start(
     arguments: &Arguments,
     options: &TrainOptions,
     store: &DiskStore,
     output: &Path,
-) -> anyhow::Result<Option<Start>> {
+) -> anyhow::Result<(Option<Start>, Vec<f64>)> {
     let here = StoreFingerprint::of(store.manifest());
+    let columns = store.shape().columns;
+    let weights = |checkpoint: &Checkpoint| -> anyhow::Result<Vec<f64>> {
+        if options.objective.is_plain_l2() {
+            return Ok(Vec::new());
+        }
+        let mut weights = checkpoint.weights().context("cannot read the weights of the earlier run")?;
+        // The last weight is that of the constant feature, and new columns lie before it.
+        if let Some(constant) = weights.pop() {
+            weights.resize(columns as usize, 0.0);
+            weights.push(constant);
+        }
+        Ok(weights)
+    };
     if let Some(model) = &arguments.warm_start {
         let path = duals_path(model);
-        let Some(checkpoint) = Checkpoint::open(&path, here.rows)? else {
+        let Some(checkpoint) = Checkpoint::open(&path, here.rows, columns)? else {
             bail!(
                 "{}: not found; --warm-start needs the dual variables that training writes beside a model",
                 path.display()
@@ -353,16 +390,18 @@ fn start(
         }
         // Dual variables grow with C; rows at their bound stay there.
         let factor = options.objective.c / checkpoint.header.objective.c;
-        return Ok(Some(Start::Earlier(checkpoint, factor)));
+        let weights = weights(&checkpoint)?;
+        return Ok((Some(Start::Earlier(checkpoint, factor)), weights));
     }
     if arguments.restart {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
-    Ok(match Checkpoint::open(&duals_path(output), here.rows)? {
+    Ok(match Checkpoint::open(&duals_path(output), here.rows, columns)? {
         Some(found) if found.header.store == here && found.header.objective == options.objective => {
-            Some(Start::Earlier(found, 1.0))
+            let weights = weights(&found)?;
+            (Some(Start::Earlier(found, 1.0)), weights)
         }
-        _ => None,
+        _ => (None, Vec::new()),
     })
 }
 

@@ -5,7 +5,7 @@
 //!        store ─► read-ahead ─► working set ─► order ─► solver: one row at a time ─► dual variables and w
 //!        trainer: the only outer loop; stops on the certificate ─► model ─► predict, evaluate
 //! ```
-//! What is minimised is `F(w) = ½‖w‖² + Σ c_i L(y_i, w·x_i)`. Every model carries its relative duality gap: its objective is at most that
+//! What is minimised is `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`, for any of the [losses](loss) and [penalties](penalty). Every model carries its relative duality gap: its objective is at most that
 //! part above the optimum, whatever the solver did. Everything that grows with the data asks a [`budget::Budget`] first.
 //!
 //! ```
@@ -26,7 +26,7 @@
 //! let names = ["-1".to_string(), "1".to_string()];
 //! let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
 //! let options = TrainOptions {
-//!     objective: Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c: 10.0, bias: 0.0, targets },
+//!     objective: Objective { loss: AnyLoss::from_name("hinge", 0.1, 1.0)?, c: 10.0, bias: 0.0, penalty: Default::default(), intercept: false, targets },
 //!     tolerance: 1e-6,
 //!     max_passes: 100,
 //!     max_time: None,
@@ -36,6 +36,8 @@
 //!     rounds: None,
 //!     seed: 0,
 //!     start: None,
+//!     start_weights: Vec::new(),
+//!     centre: Default::default(),
 //!     checkpoint: None,
 //!     stop: Arc::default(),
 //! };
@@ -59,6 +61,7 @@ mod nearby;
 pub mod objective;
 pub mod order;
 pub mod pack;
+pub mod penalty;
 pub mod predict;
 pub mod solver;
 pub mod store;

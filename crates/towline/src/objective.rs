@@ -1,8 +1,9 @@
-//! What is minimised: `F(w) = ½‖w‖² + Σ c_i L(y_i, w·x_i)`, `c_i = C · class weight · sample weight`.
+//! What is minimised: `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`, `c_i = C · class weight · sample weight`.
 use serde::{Deserialize, Serialize};
 
 use crate::block::RowInfo;
 use crate::loss::AnyLoss;
+use crate::penalty::AnyPenalty;
 use crate::store::manifest::LabelSummary;
 
 /// How labels become targets.
@@ -31,6 +32,12 @@ pub struct Objective {
     pub c: f64,
     /// The value of the constant feature that is appended to every row; 0 for none.
     pub bias: f64,
+    /// What weights cost; ½‖w‖² in files from before there was a choice.
+    #[serde(default)]
+    pub penalty: AnyPenalty,
+    /// Whether the weight of the constant feature is free of the penalty.
+    #[serde(default)]
+    pub intercept: bool,
     /// How labels become targets.
     pub targets: Targets,
 }
@@ -135,6 +142,11 @@ impl Targets {
 }
 
 impl Objective {
+    /// Whether the penalty is ½‖w‖² on all weights, for which w is just the sum of rows.
+    pub fn is_plain_l2(&self) -> bool {
+        self.penalty == AnyPenalty::default() && !self.intercept
+    }
+
     /// Target and weight of a row.
     #[inline]
     pub fn row(&self, info: &RowInfo) -> (f64, f64) {

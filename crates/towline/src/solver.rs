@@ -2,6 +2,7 @@
 //!
 //! One visit: z = w·x_i, the β that maximises the dual over row i alone, w ← w + (β_new - β)x_i. Nothing else happens in the
 //! loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
+use crate::block::Row;
 use crate::loss::Loss;
 use crate::order::{Order, Visit};
 use crate::working_set::WorkingSet;
@@ -17,16 +18,26 @@ pub struct Sweep {
     pub visits: u64,
 }
 
-/// Visits rows in the order that `order` has laid out. `w` has one entry more than there are columns, for the bias.
-pub fn sweep<L: Loss, O: Order + ?Sized>(
+/// How a visit reads and moves the weights, constant feature included.
+pub trait Weights {
+    /// w·x.
+    fn margin(&self, row: Row) -> f64;
+
+    /// v ← v + delta·x, and w with it.
+    fn add(&mut self, row: Row, delta: f64);
+
+    /// How far the margin of a row with ‖x‖² = `sq_norm` moves, at most, when v moves by x: just that where w = v.
+    fn curvature(&self, sq_norm: f64) -> f64;
+}
+
+/// Visits rows in the order that `order` has laid out.
+pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
     loss: L,
-    bias: f64,
     set: &mut WorkingSet,
-    w: &mut [f64],
+    weights: &mut W,
     order: &mut O,
 ) -> Sweep {
     let mut total = Sweep::default();
-    let Some(bias_at) = w.len().checked_sub(1) else { return total };
     let mut coming = order.next();
     while let Some(i) = coming {
         // Rows lie anywhere: the next one is on its way while this one is worked on.
@@ -36,17 +47,17 @@ pub fn sweep<L: Loss, O: Order + ?Sized>(
         }
         let row = set.block.row(i);
         let state = &mut set.states[i];
-        let z = row.dot(w) + bias * w[bias_at];
-        let beta = loss.dual_step(state.y, z, state.beta, state.sq_norm, state.c);
+        let z = weights.margin(row);
+        let q = weights.curvature(state.sq_norm);
+        let beta = loss.dual_step(state.y, z, state.beta, q, state.c);
         let delta = beta - state.beta;
         let mut visit = Visit { slack: loss.slack(state.y, z, beta, state.c), ..Visit::default() };
         if delta != 0.0 {
-            let moved = delta * state.sq_norm;
+            let moved = delta * q;
             let values = loss.dual_value(state.y, beta, state.c) - loss.dual_value(state.y, state.beta, state.c);
             visit.gain = (values - delta * (z + 0.5 * moved)).max(0.0);
             visit.violation = moved.abs();
-            row.add_to(w, delta);
-            w[bias_at] += delta * bias;
+            weights.add(row, delta);
             state.beta = beta;
         }
         total.gain += visit.gain;

@@ -54,6 +54,8 @@ fn options(objective: Objective) -> TrainOptions {
         rounds: None,
         seed: 0,
         start: None,
+        start_weights: Vec::new(),
+        centre: Default::default(),
         checkpoint: None,
         stop: Arc::default(),
     }
@@ -79,7 +81,8 @@ fn objectives_and_weights_agree_with_other_programs() {
             true => Targets::binary(&store.manifest().labels, None).unwrap(),
             false => Targets::Numbers,
         };
-        let options = options(Objective { loss, c: case.c, bias: 0.0, targets });
+        let options =
+            options(Objective { loss, c: case.c, bias: 0.0, penalty: Default::default(), intercept: false, targets });
         let trained = train(store.clone(), &options, &budget, &mut ()).unwrap();
         let name = format!("{} {} C={} against {}", case.data, case.loss, case.c, case.peers.join(", "));
         assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);

@@ -49,7 +49,7 @@ fn objective(loss: AnyLoss) -> Objective {
         true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
         false => Targets::Numbers,
     };
-    Objective { loss, c: 1.0, bias: 0.5, targets }
+    Objective { loss, c: 1.0, bias: 0.5, penalty: Default::default(), intercept: false, targets }
 }
 
 fn run(options: &BaselineOptions, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Trained {
@@ -69,6 +69,8 @@ fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> (f64, 
         rounds: None,
         seed: 0,
         start: None,
+        start_weights: Vec::new(),
+        centre: Default::default(),
         checkpoint: None,
         stop: Arc::default(),
     };

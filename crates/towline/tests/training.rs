@@ -57,7 +57,7 @@ fn objective(loss: AnyLoss, c: f64, bias: f64) -> Objective {
         true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
         false => Targets::Numbers,
     };
-    Objective { loss, c, bias, targets }
+    Objective { loss, c, bias, penalty: Default::default(), intercept: false, targets }
 }
 
 fn options(objective: Objective) -> TrainOptions {
@@ -72,6 +72,8 @@ fn options(objective: Objective) -> TrainOptions {
         rounds: None,
         seed: 1,
         start: None,
+        start_weights: Vec::new(),
+        centre: Default::default(),
         checkpoint: None,
         stop: Arc::default(),
     }

@@ -55,6 +55,7 @@ impl<'a> SlopeScan<'a> {
             dual_objective: bounds.fold(0.0, f64::max),
             multiple: 1.0,
             support: self.support,
+            radius: None,
         }
     }
 }

@@ -97,6 +97,12 @@ pub enum BaselineError {
         /// What was asked.
         loss: &'static str,
     },
+    /// The methods have the penalty ½‖w‖² built in.
+    #[error("{} knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or leave --method out", method.name())]
+    Penalty {
+        /// The method.
+        method: Baseline,
+    },
     /// There is nothing to do.
     #[error("--max-passes must be 1 or more for {}", method.name())]
     NoPass {
@@ -120,6 +126,9 @@ impl BaselineOptions {
         };
         if let Some(can) = can {
             return Err(BaselineError::Loss { method, can, loss: loss.name() });
+        }
+        if !objective.is_plain_l2() {
+            return Err(BaselineError::Penalty { method });
         }
         if passes == 0 {
             return Err(BaselineError::NoPass { method });

@@ -86,6 +86,26 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// `Σ_j map(j, u_j) x_j`: [`Row::dot`] with weights that are made from `u` on the way.
+    ///
+    /// # Panics
+    /// If `u` is shorter than the block has columns.
+    #[inline]
+    pub fn dot_mapped(&self, u: &[f64], map: impl Fn(usize, f64) -> f64) -> f64 {
+        assert!(u.len() >= self.columns);
+        // SAFETY (all four): as in `dot`.
+        match self.kind {
+            Kind::Ones(columns) => unsafe { gather_mapped(columns, u, map, |_| 1.0) },
+            Kind::Constant(columns, value) => value * unsafe { gather_mapped(columns, u, map, |_| 1.0) },
+            Kind::F32(columns, values) => unsafe {
+                gather_mapped(columns, u, map, |k| *values.get_unchecked(k) as f64)
+            },
+            Kind::F64(columns, values) => unsafe { gather_mapped(columns, u, map, |k| *values.get_unchecked(k)) },
+            Kind::DenseF32(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x as f64).sum(),
+            Kind::DenseF64(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x).sum(),
+        }
+    }
+
     /// `Σ_j x_j²`.
     pub fn sq_norm(&self) -> f64 {
         match self.kind {
@@ -123,31 +143,46 @@ impl<'a> Row<'a> {
     }
 }
 
+/// # Safety
+/// As [`gather_mapped`].
+#[inline(always)]
+unsafe fn gather_sum(columns: &[u32], w: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+    // SAFETY: the caller promises it.
+    unsafe { gather_mapped(columns, w, |_, w| w, value) }
+}
+
 /// Four partial sums hide the latency of the additions; their order is fixed, so results are reproducible.
 ///
 /// # Safety
 /// Each of `columns` is below `w.len()`, and `value(k)` is valid for `k < columns.len()`.
 #[inline(always)]
-unsafe fn gather_sum(columns: &[u32], w: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+unsafe fn gather_mapped(
+    columns: &[u32],
+    w: &[f64],
+    map: impl Fn(usize, f64) -> f64,
+    value: impl Fn(usize) -> f64,
+) -> f64 {
+    let term = |k: usize| {
+        // SAFETY: k < columns.len() below, and the caller promises the rest.
+        let column = unsafe { *columns.get_unchecked(k) } as usize;
+        map(column, unsafe { *w.get_unchecked(column) }) * value(k)
+    };
     let mut sums = [0.0f64; 4];
     let quads = columns.len() / 4;
     for quad in 0..quads {
         for (lane, sum) in sums.iter_mut().enumerate() {
-            let k = 4 * quad + lane;
-            // SAFETY: k < columns.len(), and the caller promises the rest.
-            *sum += unsafe { *w.get_unchecked(*columns.get_unchecked(k) as usize) } * value(k);
+            *sum += term(4 * quad + lane);
         }
     }
     let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     for k in 4 * quads..columns.len() {
-        // SAFETY: as above.
-        sum += unsafe { *w.get_unchecked(*columns.get_unchecked(k) as usize) } * value(k);
+        sum += term(k);
     }
     sum
 }
 
 /// # Safety
-/// As [`gather_sum`].
+/// As [`gather_mapped`].
 #[inline(always)]
 unsafe fn scatter_add(columns: &[u32], w: &mut [f64], step: impl Fn(usize) -> f64) {
     for (k, &column) in columns.iter().enumerate() {

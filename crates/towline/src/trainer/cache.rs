@@ -4,6 +4,7 @@ use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::Loss;
+use crate::solver::Weights;
 use crate::working_set::WorkingSet;
 
 /// How rows are chosen.
@@ -25,25 +26,24 @@ impl Selection {
 }
 
 /// Marks the rows to keep: the best ones, as long as they fit into `rows` rows and `values` values.
-pub fn choose<L: Loss>(
+pub fn choose<L: Loss, W: Weights>(
     selection: Selection,
     loss: L,
-    bias: f64,
     set: &WorkingSet,
-    w: &[f64],
+    weights: &W,
     (rows, values): (u64, u64),
     random: &mut Xoshiro256PlusPlus,
 ) -> Vec<bool> {
-    let bias_weight = w.last().copied().unwrap_or(0.0) * bias;
     let score = |i: usize| -> f64 {
         let state = &set.states[i];
-        let z = set.block.row(i).dot(w) + bias_weight;
+        let z = weights.margin(set.block.row(i));
         let slack = loss.slack(state.y, z, state.beta, state.c);
         let by_gradient = if slack > 0.0 {
             -slack
         } else {
-            let wanted = loss.dual_step(state.y, z, state.beta, state.sq_norm, state.c);
-            (wanted - state.beta).abs() * state.sq_norm
+            let q = weights.curvature(state.sq_norm);
+            let wanted = loss.dual_step(state.y, z, state.beta, q, state.c);
+            (wanted - state.beta).abs() * q
         };
         match selection {
             Selection::Gap => {

@@ -8,6 +8,7 @@
 //! and the model is the best of them: far from the optimum, and at large C, that closes much of the gap.
 use serde::{Deserialize, Serialize};
 
+use super::link::RowScan;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::working_set::RowState;
@@ -26,6 +27,9 @@ pub struct Certificate {
     pub multiple: f64,
     /// Rows whose dual variable is not 0.
     pub support: u64,
+    /// Where there is no penalty at all: the bound is for weights of at most this norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radius: Option<f64>,
 }
 
 impl Certificate {
@@ -49,10 +53,14 @@ impl Losses {
         }
     }
 
-    /// The least F among the multiples of `w`, and which it is.
+    /// The least F among the multiples of `w`, and which it is, for R = ½‖w‖².
     pub fn best(&self, w: &[f64]) -> (f64, f64) {
-        let sq_norm = sq_norm(w);
-        let objectives = self.0.iter().zip(MULTIPLES).map(|(&loss, t)| (0.5 * t * t * sq_norm + loss, t));
+        self.best_along(0.0, 0.5 * sq_norm(w))
+    }
+
+    /// The least F among the multiples t of weights with R(tw) = at + bt², and which it is.
+    pub fn best_along(&self, a: f64, b: f64) -> (f64, f64) {
+        let objectives = self.0.iter().zip(MULTIPLES).map(|(&loss, t)| (t * a + t * t * b + loss, t));
         objectives.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 1.0))
     }
 }
@@ -77,10 +85,11 @@ impl<'a> Scan<'a> {
         v.fill(0.0);
         Scan { w, v, bias, losses: Losses::default(), conjugates: 0.0, support: 0 }
     }
+}
 
-    /// Adds a row, and returns its margin.
+impl RowScan for Scan<'_> {
     #[inline]
-    pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
+    fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
         let last = self.w.len() - 1;
         let RowState { y, c, beta, .. } = *state;
         let z = row.dot(self.w) + self.bias * self.w[last];
@@ -94,14 +103,14 @@ impl<'a> Scan<'a> {
         z
     }
 
-    /// The certificate.
-    pub fn finish(self) -> Certificate {
+    fn finish(self) -> Certificate {
         let best = self.losses.best(self.w);
         Certificate {
             objective: best.0,
             dual_objective: -0.5 * sq_norm(self.v) - self.conjugates,
             multiple: best.1,
             support: self.support,
+            radius: None,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Dual variables on disk: what a killed run goes on from, and what another one starts from.
 //!
 //! ```text
-//! "TOWDUALS" │ header bytes u64 │ header, JSON │ rows x f64 │ CRC-32C of all of that, u32
+//! "TOWDUALS" │ header bytes u64 │ header, JSON │ rows x f64 │ weights x f64 │ CRC-32C of all of that, u32
 //! ```
-//! Only the dual variables are kept. w is their sum over the rows, which the first certificate computes anew, so that a run
-//! that goes on has no rounding errors from before.
+//! With the penalty ½‖w‖² only the dual variables are kept. w is their sum over the rows, which the first certificate computes
+//! anew, so that a run that goes on has no rounding errors from before. Other penalties need the weights of the last
+//! proximal step beside them.
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,9 @@ pub struct CheckpointHeader {
     pub objective: Objective,
     /// What it has cost so far.
     pub cost: Cost,
+    /// How many weights there are: one per column and one for the constant feature, or none.
+    #[serde(default)]
+    pub weights: u64,
 }
 
 /// A checkpoint cannot be read or written.
@@ -100,9 +104,20 @@ pub struct CheckpointFile {
 
 impl CheckpointFile {
     /// Writes a checkpoint so that the file is the old one or the new one, never something between.
-    pub fn save(&self, objective: &Objective, cost: Cost, duals: &Duals) -> Result<(), CheckpointError> {
-        let header =
-            CheckpointHeader { version: VERSION, store: self.store.clone(), objective: objective.clone(), cost };
+    pub fn save(
+        &self,
+        objective: &Objective,
+        cost: Cost,
+        duals: &Duals,
+        weights: &[f64],
+    ) -> Result<(), CheckpointError> {
+        let header = CheckpointHeader {
+            version: VERSION,
+            store: self.store.clone(),
+            objective: objective.clone(),
+            cost,
+            weights: weights.len() as u64,
+        };
         let mut name = self.path.file_name().unwrap_or_default().to_os_string();
         name.push(".new");
         let new = self.path.with_file_name(name);
@@ -118,6 +133,7 @@ impl CheckpointFile {
             put(&(text.len() as u64).to_le_bytes())?;
             put(&text)?;
             duals.for_each_chunk(|values| values.iter().try_for_each(|value| put(&value.to_le_bytes())))?;
+            weights.iter().try_for_each(|weight| put(&weight.to_le_bytes()))?;
             out.write_all(&checksum.to_le_bytes())?;
             out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
             std::fs::rename(&new, &self.path)
@@ -130,23 +146,32 @@ impl CheckpointFile {
 }
 
 impl Checkpoint {
-    /// Opens a checkpoint of at most `rows` rows, and checks all of it. `None` if there is no file.
-    pub fn open(path: &Path, rows: u64) -> Result<Option<Checkpoint>, CheckpointError> {
+    /// Opens a checkpoint of at most `rows` rows and `columns` columns, and checks all of it. `None` if there is no file.
+    pub fn open(path: &Path, rows: u64, columns: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let io = |source| CheckpointError::Io { path: path.to_path_buf(), action: "read it", source };
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
         };
-        check(file, rows).map(Some).map_err(|error| match error.downcast::<std::io::Error>() {
-            Ok(error) => io(*error),
-            Err(problem) => CheckpointError::Damaged { path: path.to_path_buf(), problem: problem.to_string() },
+        check(file, rows.saturating_add(columns).saturating_add(1)).map(Some).map_err(|error| {
+            match error.downcast::<std::io::Error>() {
+                Ok(error) => io(*error),
+                Err(problem) => CheckpointError::Damaged { path: path.to_path_buf(), problem: problem.to_string() },
+            }
         })
     }
 
     /// How many there are.
     pub fn rows(&self) -> u64 {
         self.header.store.rows
+    }
+
+    /// All weights.
+    pub fn weights(&self) -> std::io::Result<Vec<f64>> {
+        let mut weights = Vec::new();
+        duals::read_at(&self.file, self.begin + self.rows() * 8, self.header.weights as usize, &mut weights)?;
+        Ok(weights)
     }
 
     /// Replaces `out` by `count` dual variables from `first` on.
@@ -157,11 +182,11 @@ impl Checkpoint {
 }
 
 /// Reads all of a file once, a piece at a time. An error is one of the system or a description of the damage.
-fn check(file: File, rows: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
+fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
     const EARLY: &str = "it ends too early";
     let size = file.metadata()?.len();
-    if size > rows.saturating_mul(8).saturating_add(LARGEST_HEADER) {
-        return Err("it has more dual variables than the store has rows".into());
+    if size > numbers.saturating_mul(8).saturating_add(LARGEST_HEADER) {
+        return Err("it has more dual variables and weights than the store has rows and columns".into());
     }
     let mut start = [0; MAGIC.len() + 8];
     let mut input = BufReader::new(&file);
@@ -201,7 +226,7 @@ fn check(file: File, rows: u64) -> Result<Checkpoint, Box<dyn std::error::Error>
     if header.version != VERSION {
         return Err(format!("format version {}; this program reads version {VERSION}", header.version).into());
     }
-    if odd != 0 || count != header.store.rows || !all_finite {
+    if odd != 0 || Some(count) != header.store.rows.checked_add(header.weights) || !all_finite {
         return Err("its dual variables are damaged".into());
     }
     Ok(Checkpoint { header, file, begin })
@@ -222,25 +247,28 @@ mod tests {
             loss: AnyLoss::from_name("hinge", 0.1, 1.0).unwrap(),
             c: 2.0,
             bias: 0.0,
+            penalty: Default::default(),
+            intercept: false,
             targets: Targets::Numbers,
         };
         let values = vec![0.5, -0.25, 0.0, 1e-300, 3.0];
-        file.save(&objective, Cost::default(), &Duals::Memory(values.clone())).unwrap();
-        let found = Checkpoint::open(&file.path, 5).unwrap().unwrap();
+        file.save(&objective, Cost::default(), &Duals::Memory(values.clone()), &[7.0, -8.0]).unwrap();
+        let found = Checkpoint::open(&file.path, 5, 1).unwrap().unwrap();
         assert_eq!((found.rows(), &found.header.objective), (5, &objective));
         let mut read = Vec::new();
         found.read(1, 3, &mut read).unwrap();
         assert_eq!(read, values[1..4]);
-        assert!(Checkpoint::open(&folder.path().join("none"), 5).unwrap().is_none());
+        assert_eq!(found.weights().unwrap(), [7.0, -8.0]);
+        assert!(Checkpoint::open(&folder.path().join("none"), 5, 1).unwrap().is_none());
 
         let bytes = std::fs::read(&file.path).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&file.path, &damaged).unwrap();
-            assert!(matches!(Checkpoint::open(&file.path, 5), Err(CheckpointError::Damaged { .. })), "byte {at}");
+            assert!(matches!(Checkpoint::open(&file.path, 5, 1), Err(CheckpointError::Damaged { .. })), "byte {at}");
             std::fs::write(&file.path, &bytes[..at]).unwrap();
-            assert!(Checkpoint::open(&file.path, 5).is_err(), "cut at {at}");
+            assert!(Checkpoint::open(&file.path, 5, 1).is_err(), "cut at {at}");
         }
     }
 }

@@ -7,8 +7,12 @@ mod cache;
 mod certificate;
 mod checkpoint;
 mod duals;
+mod link;
 mod plan;
+mod proximal;
+mod proximal_certificate;
 mod run;
+mod schedule;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -53,10 +57,26 @@ pub struct TrainOptions {
     pub seed: u64,
     /// Dual variables to start from. They are brought within their bounds.
     pub start: Option<Start>,
+    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty than ½‖w‖².
+    pub start_weights: Vec<f64>,
+    /// When the proximal centre moves, with any other penalty than ½‖w‖².
+    pub centre: Centre,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,
     /// Set from outside to stop after the current sweep.
     pub stop: Arc<AtomicBool>,
+}
+
+/// When the centre of the proximal term moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Centre {
+    /// When every row has had its turn (DA-BCD, Algorithm 2, with one pass per proximal step).
+    #[default]
+    AfterPass,
+    /// After every sweep over the resident rows, so that the problem (7) of those rows alone is solved, without any proximal
+    /// term: D-BCD, Algorithm 1. It does not converge for `l1` and is here for comparison.
+    AfterSweep,
 }
 
 /// How training ended.

@@ -1,7 +1,10 @@
 //! Where every byte of the budget goes, decided before the first block is read.
 use serde::Serialize;
 
+use super::link::Identity;
+use super::proximal::Proximal;
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::penalty::{AnyPenalty, SoftThreshold};
 use crate::store::{BlockStore, ReadAhead, Shape};
 use crate::working_set::{ROW_STATE_BYTES, WorkingSet};
 
@@ -19,7 +22,7 @@ const DUAL_SHARE: u64 = 8;
 pub struct Plan {
     /// The whole budget.
     pub budget_bytes: u64,
-    /// w, and the sum Σ βx that the certificate computes anew.
+    /// w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its centre and last step.
     pub weight_bytes: u64,
     /// One dual variable per row, unless they are on disk, and a bit that says whether the row is cached.
     pub dual_bytes: u64,
@@ -44,10 +47,28 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans for a store under a budget.
+    /// Plans for a store under a budget, and the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
+        Plan::with_weights(store, Identity::VECTORS * 8 * (store.shape().columns + 1), budget)
+    }
+
+    /// Plans for a store under a budget, and any penalty.
+    pub fn for_penalty(
+        store: &dyn BlockStore,
+        penalty: &AnyPenalty,
+        intercept: bool,
+        budget: &Budget,
+    ) -> Result<Plan, BudgetError> {
+        if *penalty == AnyPenalty::default() && !intercept {
+            return Plan::new(store, budget);
+        }
+        let groups = if let AnyPenalty::Group(group) = penalty { group.groups.bytes() } else { 0 };
+        let vectors = Proximal::<SoftThreshold>::VECTORS * 8 * (store.shape().columns + 1);
+        Plan::with_weights(store, vectors + groups, budget)
+    }
+
+    fn with_weights(store: &dyn BlockStore, weight_bytes: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
-        let weight_bytes = 2 * 8 * (shape.columns + 1);
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
         let needed = |rows: u64, values: u64| WorkingSet::bytes(shape.layout, rows, values) + rows * ORDER_BYTES;
         let whole = needed(shape.rows, shape.values);

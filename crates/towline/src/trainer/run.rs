@@ -7,16 +7,19 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::cache;
-use super::certificate::{Certificate, Losses, Scan};
+use super::certificate::{Certificate, Losses};
 use super::duals::Duals;
+use super::link::{Identity, Link, RowScan};
 use super::plan::{Plan, READ_AHEAD};
-use super::{Cost, Observer, Status, Step, TrainError, TrainOptions, Trained};
+use super::proximal::Proximal;
+use super::schedule::ProximalSchedule;
+use super::{Centre, Cost, Observer, Status, Step, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::loss::{Loss, LossVisitor};
-use crate::nearby::large_zeroed;
 use crate::order::{Order, shuffle};
+use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
 use crate::solver::{self, Sweep};
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::{BlockId, BlockStore, ReadAhead, StoreError};
 use crate::working_set::{RowState, WorkingSet};
 
 /// Trains on `store` within `budget`.
@@ -41,7 +44,28 @@ impl LossVisitor for WithLoss<'_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
-        let plan = Plan::new(&*self.store, self.budget)?;
+        let objective = &self.options.objective;
+        let columns = self.store.shape().columns as usize;
+        if objective.is_plain_l2() {
+            return self.with_link(loss, || Identity::new(columns, objective.bias));
+        }
+        let (start, summed) = (&self.options.start_weights, self.options.start.is_none());
+        match &objective.penalty {
+            AnyPenalty::Group(group) => self.with_link(loss, || {
+                Proximal::new(columns, objective, GroupShrinkage::new(group.clone(), 1.0), start, summed)
+            }),
+            _ => {
+                let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
+                self.with_link(loss, || Proximal::new(columns, objective, lazy, start, summed))
+            }
+        }
+    }
+}
+
+impl WithLoss<'_> {
+    fn with_link<L: Loss, K: Link>(self, loss: L, link: impl FnOnce() -> K) -> Result<Trained, TrainError> {
+        let objective = &self.options.objective;
+        let plan = Plan::for_penalty(&*self.store, &objective.penalty, objective.intercept, self.budget)?;
         let _paid = plan.reserve(self.budget)?;
         let reader = ReadAhead::new(self.store.clone(), READ_AHEAD, self.budget)?;
         let shape = self.store.shape();
@@ -59,8 +83,7 @@ impl LossVisitor for WithLoss<'_> {
             observer: self.observer,
             reader,
             first_rows,
-            w: large_zeroed(shape.columns as usize + 1),
-            v: large_zeroed(shape.columns as usize + 1),
+            link: link(),
             duals: duals(self.options, &plan, shape.rows)?,
             block_duals: Vec::new(),
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
@@ -109,8 +132,10 @@ fn is_marked(bits: &[u64], position: u64) -> bool {
     bits[position as usize / 64] >> (position % 64) & 1 == 1
 }
 
-struct Run<'a, L> {
+struct Run<'a, L, K> {
     loss: L,
+    /// The weights, and how they follow the dual variables.
+    link: K,
     store: Arc<dyn BlockStore>,
     options: &'a TrainOptions,
     observer: &'a mut dyn Observer,
@@ -118,10 +143,6 @@ struct Run<'a, L> {
     reader: ReadAhead,
     /// Rows before each block.
     first_rows: Vec<u64>,
-    /// Weights by column, the bias last.
-    w: Vec<f64>,
-    /// Σ βx, summed anew by a certificate.
-    v: Vec<f64>,
     duals: Duals,
     /// Those of the block at hand.
     block_duals: Vec<f64>,
@@ -133,14 +154,14 @@ struct Run<'a, L> {
     begin: Instant,
     cost: Cost,
     dual_objective: f64,
-    /// Losses at the weights with which the pass began; these are in `v` meanwhile.
+    /// Losses at the weights with which the pass began; the link remembers these meanwhile.
     look_back: Option<Losses>,
     gap_estimate: Option<f64>,
     certificate: Option<Certificate>,
     saved: Instant,
 }
 
-impl<L: Loss> Run<'_, L> {
+impl<L: Loss, K: Link> Run<'_, L, K> {
     fn run(mut self) -> Result<Trained, TrainError> {
         let status = if self.plan.in_memory { self.run_in_memory()? } else { self.run_out_of_core()? };
         self.cost.seconds = self.begin.elapsed().as_secs_f64();
@@ -148,8 +169,9 @@ impl<L: Loss> Run<'_, L> {
             Some(certificate) => certificate,
             None => return Err(TrainError::NoWeight),
         };
-        self.w.iter_mut().for_each(|w| *w *= certificate.multiple);
-        Ok(Trained { weights: self.w, duals: self.duals, status, certificate, cost: self.cost, baseline: None })
+        let mut weights = self.link.into_weights();
+        weights.iter_mut().for_each(|w| *w *= certificate.multiple);
+        Ok(Trained { weights, duals: self.duals, status, certificate, cost: self.cost, baseline: None })
     }
 
     /// Everything is resident: read once, then sweep and certify.
@@ -168,19 +190,29 @@ impl<L: Loss> Run<'_, L> {
             }
         }
         let mut schedule = CertificateSchedule::new(self.options.tolerance);
+        let mut proximal_schedule = ProximalSchedule::new(self.options.tolerance);
         let status = loop {
-            let sweep = self.sweep();
+            let mut sweep = self.sweep();
+            for _ in 1..self.link.sweeps() {
+                sweep = self.sweep();
+            }
+            self.advance();
             // Short sweeps over few rows are parts of a pass.
             if let Some(status) = self.reason_to_stop(self.cost.visits / self.set.rows() as u64) {
                 self.certify_resident();
                 break status;
             }
-            if schedule.is_due(&sweep, self.dual_objective) {
+            let is_due = match K::IS_PROXIMAL {
+                true => proximal_schedule.is_due(),
+                false => schedule.is_due(&sweep, self.dual_objective),
+            };
+            if is_due {
                 let gap = self.certify_resident();
                 if gap <= self.options.tolerance {
                     break Status::Converged;
                 }
                 schedule.note(gap);
+                proximal_schedule.note(gap);
             }
             if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
                 self.write_back()?;
@@ -197,6 +229,7 @@ impl<L: Loss> Run<'_, L> {
     fn run_out_of_core(&mut self) -> Result<Status, TrainError> {
         let blocks = self.store.blocks().len() as u32;
         let mut trained_passes = 0;
+        let mut schedule = ProximalSchedule::new(self.options.tolerance);
         if self.options.start.is_some() {
             // Sums up w. How good it is shows after the first pass: another scan would cost as much as that.
             self.certify_all()?;
@@ -224,6 +257,9 @@ impl<L: Loss> Run<'_, L> {
             if self.cost.visits == 0 {
                 return Err(TrainError::NoWeight);
             }
+            if self.options.centre == Centre::AfterPass {
+                self.advance();
+            }
             trained_passes += 1;
             self.cost.passes += 1;
             self.save()?;
@@ -231,8 +267,9 @@ impl<L: Loss> Run<'_, L> {
             let stop = self.reason_to_stop(trained_passes);
             // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
             let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
-            if stop.is_some() || is_near {
+            if stop.is_some() || is_near || (K::IS_PROXIMAL && schedule.is_due()) {
                 let gap = self.certify_all()?;
+                schedule.note(gap);
                 self.observe();
                 if gap <= self.options.tolerance {
                     return Ok(Status::Converged);
@@ -251,6 +288,9 @@ impl<L: Loss> Run<'_, L> {
         let mut first_gain: Option<f64> = None;
         for _ in 0..most {
             let gain = self.sweep().gain;
+            if self.options.centre == Centre::AfterSweep {
+                self.advance();
+            }
             let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
             if self.options.rounds.is_none() && !pays {
                 break;
@@ -261,15 +301,15 @@ impl<L: Loss> Run<'_, L> {
     /// The rows of a pass have to be read anyway: with one more dot product each they also tell the objective at the weights of now, and so, at
     /// the end of the pass, whether a certificate is worth its own scan. Early passes are far from that.
     fn begin_look_back(&mut self, passes: u64, gain: f64) {
-        if passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
-            self.v.copy_from_slice(&self.w);
+        let is_near = passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs();
+        if is_near && self.link.remember() {
             self.look_back = Some(Losses::default());
         }
     }
 
     fn end_look_back(&mut self) {
         let Some(losses) = self.look_back.take() else { return };
-        let (objective, _) = losses.best(&self.v);
+        let (objective, _) = losses.best(self.link.remembered());
         let gap = (objective - self.dual_objective).max(0.0) / objective.abs().max(f64::MIN_POSITIVE);
         self.gap_estimate = Some(gap);
     }
@@ -332,30 +372,41 @@ impl<L: Loss> Run<'_, L> {
                 }
             }
             if let Some(losses) = &mut self.look_back {
-                let bias = objective.bias * self.v[self.v.len() - 1];
+                let w = self.link.remembered();
+                let bias = objective.bias * w[w.len() - 1];
                 for i in 0..block.rows() {
                     let (y, c) = objective.row(&block.info(i));
                     if c > 0.0 {
-                        losses.add(self.loss, y, c, block.row(i).dot(&self.v) + bias);
+                        losses.add(self.loss, y, c, block.row(i).dot(w) + bias);
                     }
                 }
             }
         }
         self.order.resize(self.set.rows());
         self.order.begin_step();
+        self.link.see(&self.set);
         Ok(())
     }
 
     fn sweep(&mut self) -> Sweep {
         let begin = Instant::now();
         self.order.begin_sweep(self.set.rows(), &mut self.random);
-        let bias = self.options.objective.bias;
-        let sweep = solver::sweep(self.loss, bias, &mut self.set, &mut self.w, &mut *self.order);
+        let sweep = solver::sweep(self.loss, &mut self.set, &mut self.link, &mut *self.order);
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
         self.cost.sweeps += 1;
         self.cost.visits += sweep.visits;
-        self.dual_objective += sweep.gain;
+        if !K::IS_PROXIMAL {
+            self.dual_objective += sweep.gain;
+        }
         sweep
+    }
+
+    /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again.
+    fn advance(&mut self) {
+        if K::IS_PROXIMAL {
+            self.link.advance();
+            self.order.begin_step();
+        }
     }
 
     fn write_back(&mut self) -> Result<(), TrainError> {
@@ -365,9 +416,8 @@ impl<L: Loss> Run<'_, L> {
 
     /// Keeps the rows that are worth it and forgets the others.
     fn keep_informative(&mut self) {
-        let bias = self.options.objective.bias;
         let room = self.plan.cache_room(self.options.cache_share);
-        let keep = cache::choose(self.options.selection, self.loss, bias, &self.set, &self.w, room, &mut self.random);
+        let keep = cache::choose(self.options.selection, self.loss, &self.set, &self.link, room, &mut self.random);
         for (&position, &kept) in self.set.positions.iter().zip(&keep) {
             let (word, bit) = (position as usize / 64, 1u64 << (position % 64));
             self.cached[word] = if kept { self.cached[word] | bit } else { self.cached[word] & !bit };
@@ -378,7 +428,9 @@ impl<L: Loss> Run<'_, L> {
 
     fn certify_resident(&mut self) -> f64 {
         let begin = Instant::now();
-        let mut scan = Scan::new(&self.w, &mut self.v, self.options.objective.bias);
+        let mut sums = DualSums::default();
+        self.set.states.iter().for_each(|state| sums.add(state.beta));
+        let mut scan = self.link.scan(sums.0);
         for (i, state) in self.set.states.iter().enumerate() {
             let z = scan.add(self.loss, self.set.block.row(i), state);
             self.order.revise(i, self.loss.slack(state.y, z, state.beta, state.c));
@@ -391,7 +443,17 @@ impl<L: Loss> Run<'_, L> {
     fn certify_all(&mut self) -> Result<f64, TrainError> {
         let begin = Instant::now();
         let objective = &self.options.objective;
-        let mut scan = Scan::new(&self.w, &mut self.v, objective.bias);
+        let mut sums = DualSums::default();
+        if objective.intercept {
+            let add = |values: &[f64]| {
+                values.iter().for_each(|&value| sums.add(value));
+                Ok(())
+            };
+            self.duals
+                .for_each_chunk(add)
+                .map_err(StoreError::io(&std::env::temp_dir(), "read dual variables there"))?;
+        }
+        let mut scan = self.link.scan(sums.0);
         (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
         while let Some(block) = self.reader.take()? {
             let id = block.id().0 as usize;
@@ -400,7 +462,10 @@ impl<L: Loss> Run<'_, L> {
             let mut moved = false;
             for (i, dual) in self.block_duals.iter_mut().enumerate() {
                 let (y, c) = objective.row(&block.info(i));
-                if c > 0.0 {
+                if c <= 0.0 {
+                    moved |= *dual != 0.0;
+                    *dual = 0.0;
+                } else {
                     // A start from another objective may lie outside the bounds of this one.
                     let (low, high) = self.loss.dual_bounds(y, c);
                     let beta = dual.clamp(low, high);
@@ -419,8 +484,7 @@ impl<L: Loss> Run<'_, L> {
     }
 
     fn certified(&mut self, certificate: Certificate, begin: Instant) -> f64 {
-        // What was summed anew replaces what was updated step by step.
-        std::mem::swap(&mut self.w, &mut self.v);
+        let certificate = self.link.certified(certificate);
         self.dual_objective = certificate.dual_objective;
         self.certificate = Some(certificate);
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
@@ -429,7 +493,7 @@ impl<L: Loss> Run<'_, L> {
 
     fn save(&mut self) -> Result<(), TrainError> {
         if let Some(file) = &self.options.checkpoint {
-            file.save(&self.options.objective, self.cost, &self.duals)?;
+            file.save(&self.options.objective, self.cost, &self.duals, self.link.to_save())?;
         }
         self.saved = Instant::now();
         Ok(())
@@ -440,7 +504,17 @@ impl<L: Loss> Run<'_, L> {
         let (dual_objective, gap_estimate, certificate) =
             (Some(self.dual_objective), self.gap_estimate, self.certificate);
         let step = Step { cost: self.cost, dual_objective, gap_estimate, certificate };
-        self.observer.step(&step, &self.w);
+        self.observer.step(&step, self.link.weights());
+    }
+}
+
+/// Sums of the negative and of the positive dual variables, without their signs.
+#[derive(Default)]
+struct DualSums([f64; 2]);
+
+impl DualSums {
+    fn add(&mut self, dual: f64) {
+        self.0[usize::from(dual > 0.0)] += dual.abs();
     }
 }
 

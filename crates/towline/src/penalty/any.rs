@@ -1,0 +1,154 @@
+//! Names become types here, and only here.
+use serde::{Deserialize, Serialize};
+
+use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Penalty, PenaltyError, SoftThreshold};
+
+/// Any of the penalties, as named on the command line and in model files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum AnyPenalty {
+    /// `l2`
+    L2(L2),
+    /// `l1`
+    L1(L1),
+    /// `elastic-net`
+    ElasticNet(ElasticNet),
+    /// `group`
+    Group(Group),
+    /// `none`
+    None(NoPenalty),
+}
+
+impl Default for AnyPenalty {
+    /// ½‖w‖²
+    fn default() -> Self {
+        AnyPenalty::L2(L2 { lambda: 1.0 })
+    }
+}
+
+macro_rules! each {
+    ($any:expr, $penalty:ident => $body:expr) => {
+        match $any {
+            AnyPenalty::L2($penalty) => $body,
+            AnyPenalty::L1($penalty) => $body,
+            AnyPenalty::ElasticNet($penalty) => $body,
+            AnyPenalty::Group($penalty) => $body,
+            AnyPenalty::None($penalty) => $body,
+        }
+    };
+}
+
+impl AnyPenalty {
+    /// The penalty called `name`; `l1_ratio` and `groups` are looked at by the penalties that have them.
+    pub fn from_name(
+        name: &str,
+        lambda: f64,
+        l1_ratio: f64,
+        groups: Option<GroupMap>,
+    ) -> Result<AnyPenalty, PenaltyError> {
+        if !(lambda.is_finite() && lambda > 0.0) {
+            return Err(PenaltyError::Lambda { lambda });
+        }
+        Ok(match name {
+            "l2" => AnyPenalty::L2(L2 { lambda }),
+            "l1" => AnyPenalty::L1(L1 { lambda }),
+            "elastic-net" if !(0.0..=1.0).contains(&l1_ratio) => return Err(PenaltyError::Ratio { ratio: l1_ratio }),
+            "elastic-net" => AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio }),
+            "group" => AnyPenalty::Group(Group { lambda, groups: groups.ok_or(PenaltyError::NoGroups)? }),
+            "none" => AnyPenalty::None(NoPenalty),
+            _ => return Err(PenaltyError::UnknownName { name: name.to_owned() }),
+        })
+    }
+
+    /// The name that [`from_name`](Self::from_name) knows it by.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            AnyPenalty::L2(_) => "l2",
+            AnyPenalty::L1(_) => "l1",
+            AnyPenalty::ElasticNet(_) => "elastic-net",
+            AnyPenalty::Group(_) => "group",
+            AnyPenalty::None(_) => "none",
+        }
+    }
+
+    /// λ; 0 for `none`.
+    pub fn lambda(&self) -> f64 {
+        match self {
+            AnyPenalty::L2(penalty) => penalty.lambda,
+            AnyPenalty::L1(penalty) => penalty.lambda,
+            AnyPenalty::ElasticNet(penalty) => penalty.lambda,
+            AnyPenalty::Group(penalty) => penalty.lambda,
+            AnyPenalty::None(_) => 0.0,
+        }
+    }
+
+    /// The same penalty with another λ.
+    pub fn with_lambda(&self, lambda: f64) -> AnyPenalty {
+        match self.clone() {
+            AnyPenalty::L2(_) => AnyPenalty::L2(L2 { lambda }),
+            AnyPenalty::L1(_) => AnyPenalty::L1(L1 { lambda }),
+            AnyPenalty::ElasticNet(penalty) => AnyPenalty::ElasticNet(ElasticNet { lambda, ..penalty }),
+            AnyPenalty::Group(penalty) => AnyPenalty::Group(Group { lambda, ..penalty }),
+            AnyPenalty::None(penalty) => AnyPenalty::None(penalty),
+        }
+    }
+
+    /// Multiples of a dual point with Σ βx = v that are worth trying: all have a finite conjugate.
+    pub fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
+        let feasible = self.feasible_scale(v);
+        match self {
+            // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part is.
+            AnyPenalty::ElasticNet(penalty) => [feasible, penalty.parts().0.feasible_scale(v)],
+            _ => [feasible, feasible],
+        }
+    }
+
+    /// In a few words, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            AnyPenalty::ElasticNet(p) => format!("elastic-net penalty, lambda = {}, l1 ratio {}", p.lambda, p.l1_ratio),
+            AnyPenalty::Group(p) => format!("group penalty of {} groups, lambda = {}", p.groups.count(), p.lambda),
+            AnyPenalty::None(_) => "no penalty".to_string(),
+            other => format!("{} penalty, lambda = {}", other.name(), other.lambda()),
+        }
+    }
+
+    /// Threshold and factor of `prox_{ηR}` where each coordinate is mapped for itself; `None` for groups.
+    ///
+    /// For infinite η they are those of `∇R*`, which R has if it is strongly convex: the limit of `prox_{ηR}(ηv)`.
+    pub fn soft_threshold(&self, eta: f64) -> Option<SoftThreshold> {
+        let (l1, l2) = match self {
+            AnyPenalty::L2(penalty) => (0.0, penalty.lambda),
+            AnyPenalty::L1(penalty) => (penalty.lambda, 0.0),
+            AnyPenalty::ElasticNet(penalty) => (penalty.parts().0.lambda, penalty.parts().1.lambda),
+            AnyPenalty::None(_) => (0.0, 0.0),
+            AnyPenalty::Group(_) => return None,
+        };
+        Some(match eta.is_finite() {
+            true => SoftThreshold { threshold: eta * l1, factor: 1.0 / (1.0 + eta * l2) },
+            false => SoftThreshold { threshold: l1, factor: 1.0 / l2 },
+        })
+    }
+}
+
+impl Penalty for AnyPenalty {
+    fn along(&self, w: &[f64]) -> (f64, f64) {
+        each!(self, penalty => penalty.along(w))
+    }
+
+    fn prox(&self, eta: f64, u: &mut [f64]) {
+        each!(self, penalty => penalty.prox(eta, u))
+    }
+
+    fn conjugate(&self, v: &[f64], scale: f64) -> f64 {
+        each!(self, penalty => penalty.conjugate(v, scale))
+    }
+
+    fn feasible_scale(&self, v: &[f64]) -> f64 {
+        each!(self, penalty => penalty.feasible_scale(v))
+    }
+
+    fn strong_convexity(&self) -> f64 {
+        each!(self, penalty => penalty.strong_convexity())
+    }
+}

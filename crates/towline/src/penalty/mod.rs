@@ -1,0 +1,82 @@
+//! Penalties: what weights cost, and how a sum of rows becomes weights.
+//!
+//! With margins z_i = w·x_i the trainers minimise `F(w) = R(w) + Σ c_i L(y_i, z_i)`. Its dual, with v = Σ β_i x_i, is
+//! `D(β) = -R*(v) - Σ c_i L*(-β_i/c_i)`: a penalty is known to the rest through R, R*, and its proximal map
+//! `prox_{ηR}(u) = argmin R(w) + ‖w - u‖²/(2η)`.
+//!
+//! | name | R(w) | R*(v) | prox_{ηR}(u)_j |
+//! | --- | --- | --- | --- |
+//! | `l2` | λ/2 ‖w‖² | ‖v‖²/(2λ) | u_j / (1 + ηλ) |
+//! | `l1` | λ‖w‖₁ | 0 if ‖v‖_∞ ≤ λ, else ∞ | soft(u_j, ηλ) |
+//! | `elastic-net` | λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²) | Σ max(0, \|v_j\| - λρ)² / (2λ(1-ρ)) | soft(u_j, ηλρ) / (1 + ηλ(1-ρ)) |
+//! | `group` | λ Σ_g ω_g ‖w_g‖ | 0 if ‖v_g‖ ≤ λω_g for all g, else ∞ | u_j max(0, 1 - ηλω_g/‖u_g‖) |
+//! | `none` | 0 | 0 if v = 0, else ∞ | u_j |
+//!
+//! soft(u, t) is u moved towards 0 by t, and 0 where that would pass it. Most of these are not strongly convex, so that v does
+//! not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see [`crate::trainer`].
+//!
+//! A new penalty is a file with an `impl Penalty`, a variant of [`AnyPenalty`], and an entry in the table of the tests.
+mod any;
+mod elastic_net;
+mod group;
+mod group_file;
+mod l1;
+mod l2;
+mod lazy;
+mod none;
+mod parameter;
+#[cfg(test)]
+mod tests;
+
+pub use any::AnyPenalty;
+pub use elastic_net::ElasticNet;
+pub use group::{Group, GroupMap};
+pub use group_file::read_groups;
+pub use l1::L1;
+pub use l2::L2;
+pub use lazy::{GroupShrinkage, LazyProx, SoftThreshold};
+pub use none::NoPenalty;
+pub use parameter::PenaltyError;
+
+/// A convex penalty on weights that is 0 at 0 and nowhere below.
+pub trait Penalty {
+    /// R along a ray: the two numbers (a, b) with `R(t w) = t a + t² b` for every t ≥ 0.
+    fn along(&self, w: &[f64]) -> (f64, f64);
+
+    /// `u ← prox_{ηR}(u)`.
+    fn prox(&self, eta: f64, u: &mut [f64]);
+
+    /// R*(s v) for a scale s ≥ 0; infinite outside its domain, beyond what rounding explains ([`ROUNDING`]).
+    fn conjugate(&self, v: &[f64], scale: f64) -> f64;
+
+    /// The largest s in \[0, 1\] for which R*(s v) is finite.
+    fn feasible_scale(&self, v: &[f64]) -> f64;
+
+    /// The largest m for which R(w) - m/2 ‖w‖² is convex.
+    fn strong_convexity(&self) -> f64 {
+        0.0
+    }
+
+    /// R(w).
+    fn value(&self, w: &[f64]) -> f64 {
+        let (a, b) = self.along(w);
+        a + b
+    }
+}
+
+/// What a bound of a dual ball may be exceeded by, relatively: a vector that was scaled onto the ball is there up to rounding.
+pub const ROUNDING: f64 = 1e-12;
+
+/// u moved towards 0 by t ≥ 0, and 0 where that would pass it.
+#[inline(always)]
+pub(crate) fn soft(u: f64, t: f64) -> f64 {
+    u - u.clamp(-t, t)
+}
+
+fn sq_norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum()
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |most, x| x.abs().max(most))
+}

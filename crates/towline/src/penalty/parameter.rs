@@ -1,0 +1,47 @@
+/// A penalty cannot be what was asked for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PenaltyError {
+    /// No such name.
+    #[error("no penalty is called \"{name}\"; known penalties: l2, l1, elastic-net, group, none")]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// λ is not above 0.
+    #[error("--lambda must be a number above 0, not {lambda}; --penalty none has no penalty")]
+    Lambda {
+        /// What was given.
+        lambda: f64,
+    },
+    /// ρ is not a share.
+    #[error("--l1-ratio must be a number from 0 to 1, not {ratio}")]
+    Ratio {
+        /// What was given.
+        ratio: f64,
+    },
+    /// The penalty `group` without groups.
+    #[error("the penalty group needs --groups FILE, one group of features per line")]
+    NoGroups,
+    /// A group weighs nothing or not a number.
+    #[error("the weight {weight} of a group is not a number above 0")]
+    GroupWeight {
+        /// What was given.
+        weight: f64,
+    },
+    /// A column is in a group that is not there.
+    #[error("a column is in group {group}, and there are {groups} groups")]
+    NoSuchGroup {
+        /// The group.
+        group: u32,
+        /// How many there are.
+        groups: usize,
+    },
+    /// The file of groups makes no sense.
+    #[error("line {line} of the groups: {problem}")]
+    GroupFile {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+}

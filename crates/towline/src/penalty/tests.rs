@@ -1,0 +1,152 @@
+//! Every formula against a search that knows only R.
+use proptest::prelude::*;
+
+use super::*;
+
+const COLUMNS: usize = 5;
+
+/// One of each penalty; a new one is tested by being added here.
+fn all(lambda: f64, l1_ratio: f64) -> Vec<AnyPenalty> {
+    let groups = GroupMap::new(vec![0, 1, 0, 1, 2], vec![1.0, 0.7, 2.0]).unwrap();
+    ["l2", "l1", "elastic-net", "group", "none"]
+        .iter()
+        .map(|name| AnyPenalty::from_name(name, lambda, l1_ratio, Some(groups.clone())).unwrap())
+        .collect()
+}
+
+fn vector() -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(prop_oneof![Just(0.0), -3.0..3.0f64], COLUMNS)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn prox(penalty: &AnyPenalty, eta: f64, u: &[f64]) -> Vec<f64> {
+    let mut w = u.to_vec();
+    penalty.prox(eta, &mut w);
+    w
+}
+
+/// R from the definition, without any of the code under test.
+fn naive(penalty: &AnyPenalty, w: &[f64]) -> f64 {
+    let l1: f64 = w.iter().map(|w| w.abs()).sum();
+    match penalty {
+        AnyPenalty::L1(p) => p.lambda * l1,
+        AnyPenalty::L2(p) => 0.5 * p.lambda * dot(w, w),
+        AnyPenalty::ElasticNet(p) => p.lambda * (p.l1_ratio * l1 + 0.5 * (1.0 - p.l1_ratio) * dot(w, w)),
+        AnyPenalty::Group(p) => {
+            let norm = |a: f64, b: f64| (a * a + b * b).sqrt();
+            p.lambda * (norm(w[0], w[2]) + 0.7 * norm(w[1], w[3]) + 2.0 * w[4].abs())
+        }
+        AnyPenalty::None(_) => 0.0,
+    }
+}
+
+proptest! {
+    #[test]
+    fn values_are_those_of_the_definition(w in vector(), lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64, t in 0.0..3.0f64) {
+        for penalty in all(lambda, ratio) {
+            prop_assert!((penalty.value(&w) - naive(&penalty, &w)).abs() <= 1e-12 * (1.0 + naive(&penalty, &w)));
+            let (a, b) = penalty.along(&w);
+            let scaled: Vec<f64> = w.iter().map(|w| t * w).collect();
+            prop_assert!((t * a + t * t * b - naive(&penalty, &scaled)).abs() <= 1e-12 * (1.0 + naive(&penalty, &scaled)));
+        }
+    }
+
+    #[test]
+    fn no_point_is_better_than_the_proximal_one(
+        u in vector(), other in vector(), step in 1e-4..1.0f64, lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64, eta in 0.1..5.0f64
+    ) {
+        for penalty in all(lambda, ratio) {
+            let value = |w: &[f64]| {
+                let off: Vec<f64> = w.iter().zip(&u).map(|(w, u)| w - u).collect();
+                naive(&penalty, w) + dot(&off, &off) / (2.0 * eta)
+            };
+            let w = prox(&penalty, eta, &u);
+            // Near and far: on the way to another point, and at it.
+            let near: Vec<f64> = w.iter().zip(&other).map(|(w, o)| w + step * o).collect();
+            prop_assert!(value(&w) <= value(&near) + 1e-12 && value(&w) <= value(&other) + 1e-12, "{}", penalty.name());
+        }
+    }
+
+    #[test]
+    fn fenchel_and_young_hold(w in vector(), v in vector(), lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64) {
+        for penalty in all(lambda, ratio) {
+            prop_assert!(penalty.value(&w) + penalty.conjugate(&v, 1.0) >= dot(&w, &v) - 1e-9, "{}", penalty.name());
+        }
+    }
+
+    #[test]
+    fn moreau_decomposes(u in vector(), lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64, eta in 0.1..5.0f64) {
+        // w = prox_{ηR}(u) leaves v = (u - w)/η ∈ ∂R(w): equality in Fenchel–Young, so the conjugate is exact there.
+        for penalty in all(lambda, ratio) {
+            let w = prox(&penalty, eta, &u);
+            let v: Vec<f64> = u.iter().zip(&w).map(|(u, w)| (u - w) / eta).collect();
+            if matches!(penalty, AnyPenalty::None(_)) {
+                prop_assert_eq!(&w, &u);
+                continue;
+            }
+            let gap = penalty.value(&w) + penalty.conjugate(&v, 1.0) - dot(&w, &v);
+            prop_assert!(gap.abs() <= 1e-9, "{}: {gap}", penalty.name());
+        }
+    }
+
+    #[test]
+    fn the_scale_is_the_largest_feasible_one(v in vector(), lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64) {
+        for penalty in all(lambda, ratio) {
+            let s = penalty.feasible_scale(&v);
+            prop_assert!((0.0..=1.0).contains(&s));
+            let at = |s: f64| penalty.conjugate(&v, s);
+            prop_assert!(at(s).is_finite(), "{}", penalty.name());
+            prop_assert!(s == 1.0 || at(s * 1.0001 + 1e-9).is_infinite(), "{}", penalty.name());
+        }
+    }
+
+    #[test]
+    fn strong_convexity_is_what_is_left_convex(a in vector(), b in vector(), lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64) {
+        for penalty in all(lambda, ratio) {
+            let rest = |w: &[f64]| naive(&penalty, w) - 0.5 * penalty.strong_convexity() * dot(w, w);
+            let middle: Vec<f64> = a.iter().zip(&b).map(|(a, b)| 0.5 * (a + b)).collect();
+            prop_assert!(rest(&middle) <= 0.5 * (rest(&a) + rest(&b)) + 1e-9, "{}", penalty.name());
+        }
+    }
+
+    #[test]
+    fn lazy_maps_follow_every_change(u in vector(), changes in proptest::collection::vec((0..COLUMNS, -2.0..2.0f64), 0..20),
+                                     lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64, eta in 0.1..5.0f64) {
+        for penalty in all(lambda, ratio) {
+            let mut u = u.clone();
+            let mut lazy: Box<dyn LazyProx> = match &penalty {
+                AnyPenalty::Group(group) => Box::new(GroupShrinkage::new(group.clone(), eta)),
+                other => Box::new(other.soft_threshold(eta).unwrap()),
+            };
+            lazy.renew(&u);
+            for &(j, by) in &changes {
+                let old = u[j];
+                u[j] += by;
+                lazy.moved(j, old, u[j]);
+            }
+            let w = prox(&penalty, eta, &u);
+            for j in 0..COLUMNS {
+                prop_assert!((lazy.weight(j, u[j]) - w[j]).abs() <= 1e-9, "{}", penalty.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn names_and_files_round_trip() {
+    for penalty in all(0.5, 0.25) {
+        let text = serde_json::to_string(&penalty).unwrap();
+        assert!(text.contains(&format!("\"name\":\"{}\"", penalty.name())), "{text}");
+        assert_eq!(serde_json::from_str::<AnyPenalty>(&text).unwrap(), penalty);
+    }
+    let wrong = |name: &str, lambda, ratio| AnyPenalty::from_name(name, lambda, ratio, None).unwrap_err();
+    assert!(matches!(wrong("l3", 1.0, 0.5), PenaltyError::UnknownName { .. }));
+    assert!(matches!(wrong("l1", 0.0, 0.5), PenaltyError::Lambda { .. }));
+    assert!(matches!(wrong("elastic-net", 1.0, 1.5), PenaltyError::Ratio { .. }));
+    assert!(matches!(wrong("group", 1.0, 0.5), PenaltyError::NoGroups));
+    assert!(GroupMap::new(vec![0, 2], vec![1.0, 1.0]).is_err());
+    assert!(GroupMap::new(vec![0], vec![0.0]).is_err());
+}

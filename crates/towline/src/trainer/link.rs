@@ -1,0 +1,138 @@
+//! How the dual sum v = Σ βx becomes weights: the part of a run that depends on the penalty.
+use super::certificate::{Certificate, Scan};
+use crate::block::Row;
+use crate::loss::Loss;
+use crate::nearby::large_zeroed;
+use crate::solver::Weights;
+use crate::working_set::{RowState, WorkingSet};
+
+/// Weights that follow v, with all that a run asks of them between sweeps.
+pub trait Link: Weights {
+    /// A scan over all rows at fixed weights.
+    type Scan<'a>: RowScan
+    where
+        Self: 'a;
+
+    /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
+    const IS_PROXIMAL: bool;
+
+    /// Rows have come: the first ones tell what the data is like.
+    fn see(&mut self, set: &WorkingSet);
+
+    /// Sweeps over all rows before the proximal centre moves.
+    fn sweeps(&self) -> u32;
+
+    /// Every row has had its turn: the proximal centre may move.
+    fn advance(&mut self);
+
+    /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
+    fn scan(&mut self, dual_sums: [f64; 2]) -> Self::Scan<'_>;
+
+    /// A scan has ended with this certificate; what it summed anew replaces what was updated step by step.
+    fn certified(&mut self, certificate: Certificate) -> Certificate;
+
+    /// Keeps the weights of now, for [`remembered`](Self::remembered), if there is room for that until the next scan.
+    fn remember(&mut self) -> bool;
+
+    /// The weights that were kept.
+    fn remembered(&self) -> &[f64];
+
+    /// The weights that a certificate speaks of, by column, the constant feature last.
+    fn weights(&self) -> &[f64];
+
+    /// Weights that a checkpoint needs besides the dual variables.
+    fn to_save(&self) -> &[f64];
+
+    /// The same as [`weights`](Self::weights), for good.
+    fn into_weights(self) -> Vec<f64>;
+}
+
+/// Looks at every row once.
+pub trait RowScan {
+    /// Adds a row, and returns its margin.
+    fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64;
+
+    /// What came of it.
+    fn finish(self) -> Certificate;
+}
+
+/// `w = v`, for R = ½‖w‖².
+pub struct Identity {
+    w: Vec<f64>,
+    /// Σ βx, summed anew by a certificate.
+    v: Vec<f64>,
+    bias: f64,
+}
+
+impl Identity {
+    /// Dense vectors that it holds.
+    pub const VECTORS: u64 = 2;
+
+    /// w = 0 for so many columns and a constant feature.
+    pub fn new(columns: usize, bias: f64) -> Self {
+        Identity { w: large_zeroed(columns + 1), v: large_zeroed(columns + 1), bias }
+    }
+}
+
+impl Weights for Identity {
+    #[inline(always)]
+    fn margin(&self, row: Row) -> f64 {
+        row.dot(&self.w) + self.bias * self.w[self.w.len() - 1]
+    }
+
+    #[inline(always)]
+    fn add(&mut self, row: Row, delta: f64) {
+        let last = self.w.len() - 1;
+        row.add_to(&mut self.w, delta);
+        self.w[last] += delta * self.bias;
+    }
+
+    #[inline(always)]
+    fn curvature(&self, sq_norm: f64) -> f64 {
+        sq_norm
+    }
+}
+
+impl Link for Identity {
+    type Scan<'a> = Scan<'a>;
+
+    const IS_PROXIMAL: bool = false;
+
+    fn see(&mut self, _set: &WorkingSet) {}
+
+    fn sweeps(&self) -> u32 {
+        1
+    }
+
+    fn advance(&mut self) {}
+
+    fn scan(&mut self, _dual_sums: [f64; 2]) -> Scan<'_> {
+        Scan::new(&self.w, &mut self.v, self.bias)
+    }
+
+    fn certified(&mut self, certificate: Certificate) -> Certificate {
+        std::mem::swap(&mut self.w, &mut self.v);
+        certificate
+    }
+
+    fn remember(&mut self) -> bool {
+        self.v.copy_from_slice(&self.w);
+        true
+    }
+
+    fn remembered(&self) -> &[f64] {
+        &self.v
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.w
+    }
+
+    fn to_save(&self) -> &[f64] {
+        &[]
+    }
+
+    fn into_weights(self) -> Vec<f64> {
+        self.w
+    }
+}
