@@ -22,7 +22,9 @@ pub fn loss(text: &str) -> Result<&'static str, String> {
         "11" | "12" => "squared-epsilon-insensitive",
         "13" => "epsilon-insensitive",
         "4" => return Err("training all classes together (Crammer–Singer) is not available".into()),
-        "5" | "6" => return Err("it has an l1 penalty, which -s does not choose here".into()),
+        "5" | "6" => {
+            return Err("it has an l1 penalty; use --penalty l1 with --loss squared-hinge (5) or logistic (6)".into());
+        }
         "21" => return Err("one-class models are not available".into()),
         _ => return Err("solver types are 0, 1, 2, 3, 7, 11, 12 and 13; or name the loss with --loss".into()),
     })

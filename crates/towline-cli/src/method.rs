@@ -16,7 +16,7 @@ pub enum Method {
     Bmd,
     /// Exact, for penalties other than l2: the proximal point method around bmd
     DaBcd,
-    /// The same without its proximal term, which does not converge for l1
+    /// The same without its proximal term, for comparison: it need not converge
     DBcd,
     /// Projected stochastic subgradients of the hinge loss
     Pegasos,

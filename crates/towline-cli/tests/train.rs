@@ -144,3 +144,23 @@ fn a_changed_file_is_not_trained_from_an_old_store() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("has changed since"));
 }
+
+/// F of LIBLINEAR 2.x on a9a, C = 1, no bias, computed from its weights: `-s 6 -e 1e-7`, which converges, and `-s 5 -e 1e-7`, which
+/// stops at its limit of iterations above the optimum.
+const LIBLINEAR_L1: [(&str, f64, bool); 2] =
+    [("logistic", 10558.723370637, true), ("squared-hinge", 13761.991496, false)];
+
+#[test]
+fn l1_agrees_with_liblinear_in_memory_and_out_of_core() {
+    let (_folder, store) = packed("100K");
+    for memory in ["1G", "3M"] {
+        for (loss, reference, converged) in LIBLINEAR_L1 {
+            let options = ["--loss", loss, "--penalty", "l1", "--tolerance", "1e-6", "--memory", memory];
+            let run = json(&towline(&[&["train", &store, "--json", "--restart"], &options[..]].concat()));
+            let (objective, gap) = (run["objective"].as_f64().unwrap(), run["relative_gap"].as_f64().unwrap());
+            assert!(gap <= 1e-6, "{loss} {memory}: gap {gap}");
+            assert!(objective <= reference * (1.0 + 2e-6), "{loss} {memory}: {objective}");
+            assert!(!converged || objective >= reference * (1.0 - 2e-6), "{loss} {memory}: {objective}");
+        }
+    }
+}

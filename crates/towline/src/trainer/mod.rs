@@ -74,8 +74,8 @@ pub enum Centre {
     /// When every row has had its turn (DA-BCD, Algorithm 2, with one pass per proximal step).
     #[default]
     AfterPass,
-    /// After every sweep over the resident rows, so that the problem (7) of those rows alone is solved, without any proximal
-    /// term: D-BCD, Algorithm 1. It does not converge for `l1` and is here for comparison.
+    /// After every sweep over the resident rows, so that with many sweeps the problem (7) of those rows alone is solved, nearly without a
+    /// proximal term: D-BCD, Algorithm 1. Nothing makes it converge for penalties that are not strongly convex; it is here for comparison.
     AfterSweep,
 }
 
