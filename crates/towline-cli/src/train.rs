@@ -391,7 +391,7 @@ fn start(
         // Dual variables grow with C; rows at their bound stay there.
         let factor = options.objective.c / checkpoint.header.objective.c;
         let weights = weights(&checkpoint)?;
-        return Ok((Some(Start::Earlier(checkpoint, factor)), weights));
+        return Ok((Some(Start::Earlier(Box::new(checkpoint), factor)), weights));
     }
     if arguments.restart {
         return Ok((None, Vec::new()));
@@ -399,7 +399,7 @@ fn start(
     Ok(match Checkpoint::open(&duals_path(output), here.rows, columns)? {
         Some(found) if found.header.store == here && found.header.objective == options.objective => {
             let weights = weights(&found)?;
-            (Some(Start::Earlier(found, 1.0)), weights)
+            (Some(Start::Earlier(Box::new(found), 1.0)), weights)
         }
         _ => (None, Vec::new()),
     })

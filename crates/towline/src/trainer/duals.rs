@@ -32,7 +32,7 @@ pub enum Start {
     /// By position in the store; rows beyond them start at 0.
     Values(Vec<f64>),
     /// Those of an earlier run, each times a factor; rows that came later start at 0.
-    Earlier(Checkpoint, f64),
+    Earlier(Box<Checkpoint>, f64),
 }
 
 impl Duals {
