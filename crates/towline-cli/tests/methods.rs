@@ -137,7 +137,7 @@ fn what_has_no_meaning_is_refused() {
             "pegasos is for the hinge loss, not for the logistic loss; use --method sgd",
         ),
         ("--method sgd --max-passes 0", 1, "--max-passes must be 1 or more for sgd"),
-        ("--method bmd --cache-share 0.2", 1, "--method bmd keeps none; use --method sbm"),
+        ("--method bmd --cache-share 0.2", 1, "this method keeps none; use --method sbm"),
         ("--test-every 1", 2, "--trace"),
         ("--test - --trace t --test-every 1", 1, "standard input can be read only once; name a file"),
         ("-e 0.1", 2, "use --tolerance, the relative duality gap"),
