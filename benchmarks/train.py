@@ -244,7 +244,11 @@ def main():
                 bench.notes.append(f"The part {name} needs --kernel and was left out.")
                 continue
             print(name, file=sys.stderr)
-            part(bench, sets, kernel)
+            try:
+                part(bench, sets, kernel)
+            except (common.Failed, KeyboardInterrupt) as error:
+                # What was measured before is worth keeping.
+                bench.notes.append(f"The part {name} did not end: {str(error).splitlines()[-1] if str(error) else 'interrupted'}")
     write_record(options, bench, common.machine(), common.versions(towline, python))
 
 
