@@ -169,7 +169,7 @@ def cache(bench, _sets, kernel):
 
 
 def online(bench, _sets, kernel):
-    """Against one pass of Vowpal Wabbit: time to the same test accuracy."""
+    """Against one pass of Vowpal Wabbit, which has no penalty: time to the same test accuracy at C = 10."""
     if not bench.python or not kernel.test:
         return bench.notes.append("Vowpal Wabbit was left out.")
     marked = [bench.work / "train.vw", bench.work / "test.vw"]
@@ -195,7 +195,7 @@ def online(bench, _sets, kernel):
             if not text.exists():
                 os.symlink(kernel.train.resolve(), text)
             common.read_through(kernel.train)
-            summary, _ = bench.train(kernel, "-C", 1, "--memory", "400M", "--max-passes", passes, "--test", kernel.test,
+            summary, _ = bench.train(kernel, "-C", 10, "--memory", "400M", "--max-passes", passes, "--test", kernel.test,
                                      prefix=[HERE / "limited", "512M", "--"], source=text)
             results.append((passes, summary))
             if summary["test"]["accuracy"] >= accuracy:
@@ -210,7 +210,7 @@ def online(bench, _sets, kernel):
               f"{ours:.1f} s with its certificate ({certify:.1f} s), {100 * summary['test']['accuracy']:.2f} %", f"{seconds:.1f} s, {100 * accuracy:.2f} %",
               f"{seconds / ours:.2f}", "at least 1")
     bench.pack(kernel)
-    converged, _ = bench.train(kernel, "-C", 1, "--tolerance", "1e-4", "--memory", "8G", "--test", kernel.test)
+    converged, _ = bench.train(kernel, "-C", 10, "--tolerance", "1e-4", "--memory", "8G", "--test", kernel.test)
     first = results[0][1]["test"]["accuracy"]
     bench.row("test accuracy after one pass against the converged model", f"{100 * first:.2f} % and {100 * converged['test']['accuracy']:.2f} %", "",
               f"{100 * (converged['test']['accuracy'] - first):.2f} points", "at most 0.3 points")
