@@ -11,11 +11,10 @@ use towline::input::{Input, Progress};
 use towline::loss::{ALL, AnyLoss};
 use towline::model::{Model, Weights};
 use towline::objective::{Objective, Targets};
-use towline::order::OrderName;
 use towline::pack::{PackOptions, pack};
 use towline::store::DiskStore;
 use towline::store::features::FeatureMap;
-use towline::trainer::{Selection, Status, TrainOptions, train};
+use towline::trainer::{Status, TrainOptions, train};
 
 #[derive(Deserialize)]
 struct Reference {
@@ -43,22 +42,7 @@ const AGREEMENT: f64 = 1e-6;
 const REFERENCE_TOLERANCE: f64 = 1e-8;
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions {
-        objective,
-        tolerance: TOLERANCE,
-        max_passes: 100_000,
-        max_time: None,
-        order: OrderName::Auto,
-        cache_share: 0.5,
-        selection: Selection::Gradient,
-        rounds: None,
-        seed: 0,
-        start: None,
-        start_weights: Vec::new(),
-        centre: Default::default(),
-        checkpoint: None,
-        stop: Arc::default(),
-    }
+    TrainOptions { tolerance: TOLERANCE, max_passes: 100_000, ..TrainOptions::new(objective) }
 }
 
 #[test]

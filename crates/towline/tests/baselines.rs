@@ -7,9 +7,8 @@ use towline::block::{Block, Layout, RowInfo};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
-use towline::order::OrderName;
 use towline::store::MemoryStore;
-use towline::trainer::{self, Observer, Selection, Status, Step, TrainError, TrainOptions, Trained};
+use towline::trainer::{self, Observer, Status, Step, TrainError, TrainOptions, Trained};
 
 const COLUMNS: usize = 12;
 const ROWS: u64 = 600;
@@ -58,22 +57,7 @@ fn run(options: &BaselineOptions, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Traine
 
 /// Numbers on both sides of the optimum, from the exact trainer.
 fn optimum(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> (f64, f64) {
-    let options = TrainOptions {
-        objective: objective.clone(),
-        tolerance: 1e-4,
-        max_passes: 10_000,
-        max_time: None,
-        order: OrderName::Auto,
-        cache_share: 0.5,
-        selection: Selection::Gradient,
-        rounds: None,
-        seed: 0,
-        start: None,
-        start_weights: Vec::new(),
-        centre: Default::default(),
-        checkpoint: None,
-        stop: Arc::default(),
-    };
+    let options = TrainOptions { tolerance: 1e-4, max_passes: 10_000, ..TrainOptions::new(objective.clone()) };
     let trained = trainer::train(store(rows), &options, &Budget::unlimited(), &mut ()).unwrap();
     assert_eq!(trained.status, Status::Converged, "{objective:?} {:?}", trained.certificate);
     (trained.certificate.dual_objective, trained.certificate.objective)
