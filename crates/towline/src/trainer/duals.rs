@@ -129,6 +129,17 @@ impl Duals {
         Ok(())
     }
 
+    /// What the negative and the positive ones add up to.
+    pub(super) fn sums(&self) -> Result<DualSums, StoreError> {
+        let mut sums = DualSums::default();
+        let add = |values: &[f64]| {
+            values.iter().for_each(|&value| sums.add(value));
+            Ok(())
+        };
+        self.for_each_chunk(add).map_err(failed)?;
+        Ok(sums)
+    }
+
     /// All of them, in memory.
     pub fn values(&self) -> io::Result<Vec<f64>> {
         let mut all = Vec::with_capacity(self.rows() as usize);
@@ -137,6 +148,17 @@ impl Duals {
             Ok(())
         })?;
         Ok(all)
+    }
+}
+
+/// Sums of the negative and of the positive dual variables, without their signs.
+#[derive(Default)]
+pub struct DualSums(pub [f64; 2]);
+
+impl DualSums {
+    /// Adds one.
+    pub fn add(&mut self, dual: f64) {
+        self.0[usize::from(dual > 0.0)] += dual.abs();
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Proximal<P> {
     eta: f64,
     /// η of an intercept.
     constant_eta: f64,
+    /// How smooth R̃* is: R̃ is strongly convex with 1/η and what R has itself.
+    smoothness: f64,
     /// Whether the data has been seen, which η depends on.
     seen: bool,
     /// p + ηv.
@@ -83,6 +85,7 @@ impl<P: LazyProx> Proximal<P> {
             intercept: objective.intercept,
             eta: if direct { f64::INFINITY } else { 1.0 },
             constant_eta: 1.0,
+            smoothness: 1.0,
             seen: false,
             u,
             centre,
@@ -121,6 +124,7 @@ impl<P: LazyProx> Proximal<P> {
 
     fn renew(&mut self) {
         let penalised = self.penalised();
+        self.smoothness = 1.0 / (1.0 / self.eta + self.penalty.strong_convexity());
         self.lazy.set_eta(&self.penalty, self.eta);
         self.lazy.renew(&self.u[..penalised]);
     }
@@ -167,13 +171,11 @@ impl<P: LazyProx> Weights for Proximal<P> {
 
     #[inline(always)]
     fn curvature(&self, sq_norm: f64) -> f64 {
-        // R̃ is strongly convex with 1/η and what R has itself.
-        let smooth = 1.0 / (1.0 / self.eta + self.penalty.strong_convexity());
         if self.intercept {
             let constant = self.bias * self.bias;
-            (sq_norm - constant).max(0.0) * smooth + constant * self.constant_eta
+            (sq_norm - constant).max(0.0) * self.smoothness + constant * self.constant_eta
         } else {
-            sq_norm * smooth
+            sq_norm * self.smoothness
         }
     }
 }

@@ -8,18 +8,18 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::cache;
 use super::certificate::{Certificate, Losses};
-use super::duals::Duals;
+use super::duals::{DualSums, Duals};
 use super::link::{Identity, Link, RowScan};
 use super::plan::{Plan, READ_AHEAD};
 use super::proximal::Proximal;
-use super::schedule::ProximalSchedule;
+use super::schedule::{GainSchedule, ProximalSchedule};
 use super::{Centre, Cost, Observer, Status, Step, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::loss::{Loss, LossVisitor};
 use crate::order::{Order, shuffle};
 use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
 use crate::solver::{self, Sweep};
-use crate::store::{BlockId, BlockStore, ReadAhead, StoreError};
+use crate::store::{BlockId, BlockStore, ReadAhead};
 use crate::working_set::{RowState, WorkingSet};
 
 /// Trains on `store` within `budget`.
@@ -189,7 +189,7 @@ impl<L: Loss, K: Link> Run<'_, L, K> {
                 return Ok(Status::Converged);
             }
         }
-        let mut schedule = CertificateSchedule::new(self.options.tolerance);
+        let mut schedule = GainSchedule::new(self.options.tolerance);
         let mut proximal_schedule = ProximalSchedule::new(self.options.tolerance);
         let status = loop {
             let mut sweep = self.sweep();
@@ -443,16 +443,8 @@ impl<L: Loss, K: Link> Run<'_, L, K> {
     fn certify_all(&mut self) -> Result<f64, TrainError> {
         let begin = Instant::now();
         let objective = &self.options.objective;
-        let mut sums = DualSums::default();
-        if objective.intercept {
-            let add = |values: &[f64]| {
-                values.iter().for_each(|&value| sums.add(value));
-                Ok(())
-            };
-            self.duals
-                .for_each_chunk(add)
-                .map_err(StoreError::io(&std::env::temp_dir(), "read dual variables there"))?;
-        }
+        // Only an intercept asks for them.
+        let sums = if objective.intercept { self.duals.sums()? } else { DualSums::default() };
         let mut scan = self.link.scan(sums.0);
         (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
         while let Some(block) = self.reader.take()? {
@@ -505,70 +497,5 @@ impl<L: Loss, K: Link> Run<'_, L, K> {
             (Some(self.dual_objective), self.gap_estimate, self.certificate);
         let step = Step { cost: self.cost, dual_objective, gap_estimate, certificate };
         self.observer.step(&step, self.link.weights());
-    }
-}
-
-/// Sums of the negative and of the positive dual variables, without their signs.
-#[derive(Default)]
-struct DualSums([f64; 2]);
-
-impl DualSums {
-    fn add(&mut self, dual: f64) {
-        self.0[usize::from(dual > 0.0)] += dual.abs();
-    }
-}
-
-/// When the next certificate is due. One costs about as much as a sweep over all rows, so it should come when the gap has reached the tolerance, and
-/// besides only when the rows that were left out have to be looked at again.
-struct CertificateSchedule {
-    tolerance: f64,
-    /// What the sweep before the last certificate gained, as a part of the dual objective, per gap that was found then.
-    gain_per_gap: Option<f64>,
-    /// The relative gain and the violation of the last sweep, and the violation at the last certificate.
-    gain: f64,
-    violation: f64,
-    certified_violation: f64,
-    sweeps_since: u32,
-}
-
-/// Rows that were left out are looked at again when the violation of the others has fallen to this part.
-const SETTLED: f64 = 0.1;
-/// However wrong the prediction is, a certificate comes after this many sweeps.
-const MOST_SWEEPS: u32 = 50;
-
-impl CertificateSchedule {
-    fn new(tolerance: f64) -> Self {
-        CertificateSchedule {
-            tolerance,
-            gain_per_gap: None,
-            gain: f64::INFINITY,
-            violation: f64::INFINITY,
-            certified_violation: f64::INFINITY,
-            sweeps_since: 0,
-        }
-    }
-
-    fn is_due(&mut self, sweep: &Sweep, dual_objective: f64) -> bool {
-        self.gain = sweep.gain / dual_objective.abs().max(f64::MIN_POSITIVE);
-        self.violation = sweep.violation;
-        self.sweeps_since += 1;
-        if self.certified_violation.is_infinite() {
-            // What all rows violate once the first moves are made.
-            self.certified_violation = sweep.violation;
-        }
-        // Without a certificate to judge by, the gap is taken for ten times what a sweep still gains.
-        let gain_per_gap = self.gain_per_gap.unwrap_or(0.1);
-        self.gain <= gain_per_gap * self.tolerance
-            || self.violation <= SETTLED * self.certified_violation
-            || self.sweeps_since >= MOST_SWEEPS
-    }
-
-    fn note(&mut self, gap: f64) {
-        // At most a factor of four is believed: gains of single sweeps scatter.
-        let found = self.gain / gap.max(f64::MIN_POSITIVE);
-        let before = self.gain_per_gap.unwrap_or(0.1);
-        self.gain_per_gap = Some(found.clamp(before / 4.0, before * 4.0).max(1e-6));
-        self.certified_violation = self.violation;
-        self.sweeps_since = 0;
     }
 }

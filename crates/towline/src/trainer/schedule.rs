@@ -1,4 +1,5 @@
-//! When the proximal point method should look how far it is.
+//! When a run should look how far it is.
+use crate::solver::Sweep;
 
 /// The next certificate comes about when the gap is expected to reach the tolerance, judging by its fall so far. The gains of sweeps, which
 /// tell that for ½‖w‖², are gains of a series of other problems here.
@@ -38,5 +39,63 @@ impl ProximalSchedule {
         self.last = Some((self.steps, gap));
         // Between an eighth and a half of what was done so far: predictions may be wrong, and a certificate costs as much as a sweep.
         self.due = self.steps + (steps as u64).clamp(1 + self.steps / 8, 1 + self.steps / 2);
+    }
+}
+
+/// For ½‖w‖², where gains of sweeps add up. A certificate costs about as much as a sweep over all rows, so it should come when the gap has reached the tolerance, and
+/// besides only when the rows that were left out have to be looked at again.
+pub struct GainSchedule {
+    tolerance: f64,
+    /// What the sweep before the last certificate gained, as a part of the dual objective, per gap that was found then.
+    gain_per_gap: Option<f64>,
+    /// The relative gain and the violation of the last sweep, and the violation at the last certificate.
+    gain: f64,
+    violation: f64,
+    certified_violation: f64,
+    sweeps_since: u32,
+}
+
+/// Rows that were left out are looked at again when the violation of the others has fallen to this part.
+const SETTLED: f64 = 0.1;
+/// However wrong the prediction is, a certificate comes after this many sweeps.
+const MOST_SWEEPS: u32 = 50;
+
+impl GainSchedule {
+    /// Nothing is known yet.
+    pub fn new(tolerance: f64) -> Self {
+        GainSchedule {
+            tolerance,
+            gain_per_gap: None,
+            gain: f64::INFINITY,
+            violation: f64::INFINITY,
+            certified_violation: f64::INFINITY,
+            sweeps_since: 0,
+        }
+    }
+
+    /// A sweep has been made: is a certificate worth its scan?
+    pub fn is_due(&mut self, sweep: &Sweep, dual_objective: f64) -> bool {
+        self.gain = sweep.gain / dual_objective.abs().max(f64::MIN_POSITIVE);
+        self.violation = sweep.violation;
+        self.sweeps_since += 1;
+        if self.certified_violation.is_infinite() {
+            // What all rows violate once the first moves are made.
+            self.certified_violation = sweep.violation;
+        }
+        // Without a certificate to judge by, the gap is taken for ten times what a sweep still gains.
+        let gain_per_gap = self.gain_per_gap.unwrap_or(0.1);
+        self.gain <= gain_per_gap * self.tolerance
+            || self.violation <= SETTLED * self.certified_violation
+            || self.sweeps_since >= MOST_SWEEPS
+    }
+
+    /// A certificate has found this gap.
+    pub fn note(&mut self, gap: f64) {
+        // At most a factor of four is believed: gains of single sweeps scatter.
+        let found = self.gain / gap.max(f64::MIN_POSITIVE);
+        let before = self.gain_per_gap.unwrap_or(0.1);
+        self.gain_per_gap = Some(found.clamp(before / 4.0, before * 4.0).max(1e-6));
+        self.certified_violation = self.violation;
+        self.sweeps_since = 0;
     }
 }
