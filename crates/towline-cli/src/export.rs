@@ -86,6 +86,9 @@ fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
     if numbers.first() == Some(&0) {
         bail!("LIBLINEAR counts features from 1, and this model has a feature 0; use --to text or --to json");
     }
+    if header.hash_bits.is_some() {
+        bail!("LIBLINEAR knows nothing of hashed features; use --to text or --to json");
+    }
     if header.unit_rows {
         bail!("LIBLINEAR does not scale rows, and this model expects rows of unit length; use --to text or --to json");
     }
