@@ -38,24 +38,24 @@ use crate::{liblinear, plan, size, summary};
 pub struct Arguments {
     /// A store, or a file, which is packed beside itself once
     #[arg(value_name = "STORE_OR_FILE")]
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     /// The model to write [default: the name of the data with the ending .towm]
     #[arg(long, short, value_name = "MODEL")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Labelled rows to judge the model by at the end
     #[arg(long, value_name = "FILE")]
-    test: Option<String>,
+    pub(crate) test: Option<String>,
     /// The weight of the losses against the penalty
     #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
-    c: f64,
+    pub(crate) c: f64,
     #[command(flatten)]
-    objective: ObjectiveArguments,
+    pub(crate) objective: ObjectiveArguments,
     /// There is no such option; its parser says what to use
     #[arg(short = 'e', hide = true, value_parser = liblinear::epsilon)]
     _gradient_bound: Option<Infallible>,
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
-    tolerance: f64,
+    pub(crate) tolerance: f64,
     /// Stop after this many passes over the data (visits of as many rows, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
     #[arg(long)]
     max_passes: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Arguments {
     max_time: Option<f64>,
     /// How to train: exactly (auto, sbm, bmd, da-bcd), or as papers do that compare with it
     #[arg(long, value_enum, default_value_t = Method::Auto)]
-    method: Method,
+    pub(crate) method: Method,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -82,30 +82,30 @@ pub struct Arguments {
     seed: u64,
     /// Begin anew, even if an earlier run with the same objective can be continued
     #[arg(long)]
-    restart: bool,
+    pub(crate) restart: bool,
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
     #[arg(long, value_name = "MODEL", conflicts_with = "restart")]
     warm_start: Option<PathBuf>,
     /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
     #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// Threads that parse and encode while a file is packed or tested [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// Write a line of JSON per step to this file
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// Score the test rows every so many seconds of training (0: at every step) and write that to the trace
     #[arg(long, value_name = "SECONDS", requires = "trace", requires = "test")]
     test_every: Option<f64>,
     /// Show no progress and no summary
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     /// Print the summary as JSON on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    reading: InputArguments,
+    pub(crate) reading: InputArguments,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -148,13 +148,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     arguments.method.check(typed)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let store_path = if arguments.data.is_dir() {
-        arguments.data.clone()
-    } else {
-        pack_beside(&arguments.data, &arguments.reading, threads, &budget, arguments.quiet || arguments.json)?
-    };
+    let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
-    let store = Arc::new(DiskStore::open(&store_path)?);
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let objective = arguments.objective.objective(arguments.c, &store, &budget)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
@@ -218,6 +213,16 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     })
 }
 
+/// The store to train on; a file is packed beside itself first.
+pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget) -> anyhow::Result<Arc<DiskStore>> {
+    let path = if arguments.data.is_dir() {
+        arguments.data.clone()
+    } else {
+        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)?
+    };
+    Ok(Arc::new(DiskStore::open(&path)?))
+}
+
 /// Says how the budget is spent, and what the run goes on from.
 fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
     let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
@@ -236,7 +241,8 @@ fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Resul
     Ok(())
 }
 
-fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
+/// How to train, as far as it is typed.
+pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
     if matches!(arguments.method, Method::DaBcd | Method::DBcd) && tasks[0].objective.is_plain_l2() {
         bail!(
             "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"

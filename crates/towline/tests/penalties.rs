@@ -1,77 +1,17 @@
 //! Every loss with every penalty reaches a certified optimum, in memory and out of core, and a plain solver agrees.
-use std::sync::Arc;
+mod rows;
 
-use towline::block::{Block, Layout, RowInfo, ValueKind};
+use rows::{COLUMNS, ROWS, Rows, budget, objective, rows, store};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
-use towline::objective::{Objective, Targets};
-use towline::penalty::{AnyPenalty, GroupMap, Penalty};
-use towline::store::{BlockStore, MemoryStore};
+use towline::objective::Objective;
+use towline::penalty::Penalty;
+use towline::store::BlockStore;
 use towline::trainer::{Centre, Plan, Status, TrainOptions, Trained, train};
 
-const COLUMNS: usize = 24;
-const ROWS: usize = 160;
-
-type Rows = Vec<(RowInfo, Vec<(u32, f64)>)>;
-
-/// Random sparse rows whose labels a few of the features explain in part, with an offset.
-fn rows(classes: bool) -> Rows {
-    let mut state = 987u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
-    (0..ROWS as u64)
-        .map(|id| {
-            let mut row: Vec<(u32, f64)> = Vec::new();
-            for column in 0..COLUMNS as u32 {
-                if random() < 0.3 {
-                    row.push((column, f64::from((random() * 2.0 - 1.0) as f32)));
-                }
-            }
-            let explained: f64 = row.iter().filter(|(c, _)| *c < 6).map(|&(c, x)| x * (f64::from(c) - 1.5)).sum();
-            let signal = explained + 0.4 + (random() - 0.5) * 2.0;
-            let label = if classes { if signal > 0.0 { 1.0 } else { -1.0 } } else { signal };
-            (RowInfo { label, weight: 0.5 + f64::from(id as u32 % 3), group: 0, id }, row)
-        })
-        .collect()
-}
-
-fn store(rows: &Rows, blocks: usize) -> Arc<MemoryStore> {
-    let layout = Layout { dense: false, values: ValueKind::F32 };
-    let make = |rows: &[(RowInfo, Vec<(u32, f64)>)]| {
-        let mut block = Block::new(layout, COLUMNS);
-        rows.iter().for_each(|(info, row)| block.push(*info, row.iter().copied()));
-        block
-    };
-    Arc::new(MemoryStore::new(rows.chunks(rows.len().div_ceil(blocks)).map(make).collect()))
-}
-
-fn penalty(name: &str) -> AnyPenalty {
-    let groups = GroupMap::new((0..=COLUMNS as u32).map(|column| column / 3).collect(), vec![1.3; 9]).unwrap();
-    AnyPenalty::from_name(name, 1.5, 0.6, Some(groups)).unwrap()
-}
-
 fn options(loss: AnyLoss, penalty: &str, intercept: bool) -> TrainOptions {
-    let names = ["-1".to_string(), "1".to_string()];
-    let targets = match loss.is_classification() {
-        true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
-        false => Targets::Numbers,
-    };
-    let bias = if intercept { 1.0 } else { 0.5 };
-    let objective = Objective { loss, c: 1.0, bias, penalty: self::penalty(penalty), intercept, targets };
+    let objective = objective(loss, penalty, intercept);
     TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
-}
-
-/// A budget under which everything fits, or about a third of it.
-fn budget(store: &MemoryStore, objective: &Objective, all: bool) -> Budget {
-    let plan = |budget: &Budget| Plan::for_models(store, objective, 1, budget).unwrap();
-    let whole = plan(&Budget::unlimited());
-    let fixed = whole.weight_bytes + whole.dual_bytes + whole.read_ahead_bytes;
-    let part = if all { whole.resident_bytes } else { whole.resident_bytes * 2 / 5 };
-    let budget = Budget::new((fixed + part).max(whole.least_bytes));
-    assert_eq!(plan(&budget).in_memory, all);
-    budget
 }
 
 /// F from the definition.

@@ -99,7 +99,7 @@ impl<L: Loss> Passes<'_, L> {
             &WeightsNow { models: &[&w] },
         );
         let baseline = Some(self.options.method);
-        Ok(Trained { weights: w, duals: Duals::in_memory(0), status, certificate, cost, baseline })
+        Ok(Trained { weights: w, duals: Duals::in_memory(0), sums: Vec::new(), status, certificate, cost, baseline })
     }
 
     fn reason_to_stop(&self, begin: Instant) -> Option<Status> {

@@ -11,6 +11,7 @@ mod joint;
 mod learner;
 mod limits;
 mod link;
+mod path;
 mod plan;
 mod problem;
 mod proximal;
@@ -20,6 +21,7 @@ mod run;
 mod schedule;
 mod single;
 mod task;
+mod zero;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,11 +32,13 @@ use serde::{Deserialize, Serialize};
 pub use cache::Selection;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
-pub use duals::{Duals, Start};
+pub use duals::{Duals, Left, Start};
+pub use path::{Along, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
 pub use recipes::{train, train_all};
 pub use task::{RowFilter, Task};
+pub use zero::{AtZero, at_zero};
 
 use crate::baselines::Baseline;
 use crate::budget::BudgetError;
@@ -143,6 +147,8 @@ pub struct Trained {
     pub weights: Vec<f64>,
     /// The dual variable of each row, by its position in the store; none from a method without them.
     pub duals: Duals,
+    /// Σ βx by column, the constant feature last, where the weights are not just that; none from a method without dual variables.
+    pub sums: Vec<f64>,
     /// How it ended.
     pub status: Status,
     /// How good it is.
@@ -195,6 +201,17 @@ impl Cost {
             read_seconds: a.read_seconds.max(b.read_seconds),
         };
         all.into_iter().reduce(merge).unwrap_or_default()
+    }
+
+    /// What came on top of an earlier count of passes, bytes, and seconds in all.
+    fn without(self, before: &Cost) -> Cost {
+        Cost {
+            passes: self.passes - before.passes,
+            bytes_read: self.bytes_read - before.bytes_read,
+            seconds: self.seconds - before.seconds,
+            read_seconds: self.read_seconds - before.read_seconds,
+            ..self
+        }
     }
 
     /// Both together.
