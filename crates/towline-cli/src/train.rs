@@ -1,6 +1,6 @@
 //! `towline train`: rows become a model.
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -172,7 +172,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let mut watcher = Watcher::new(arguments.trace.as_deref(), held_out, arguments.tolerance, talk)?;
     let trained = match arguments.method.baseline() {
         Some(baseline) => {
-            let options = baseline_options(arguments, baseline, objective.clone(), &store, stop)?;
+            let options = baseline_options(arguments, baseline, objective.clone(), &store, &output, stop)?;
             vec![baselines::train(store.clone(), &options, &budget, &mut watcher)?]
         }
         None => {
@@ -284,6 +284,7 @@ fn baseline_options(
     baseline: Baseline,
     objective: Objective,
     store: &DiskStore,
+    output: &Path,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<BaselineOptions> {
     if let Targets::Classes { classes, .. } = &objective.targets {
@@ -298,6 +299,9 @@ fn baseline_options(
     }
     let passes = arguments.max_passes.unwrap_or(BASELINE_PASSES);
     let mut options = BaselineOptions::new(baseline, objective, passes)?;
+    if let Some(folder) = output.parent().filter(|folder| folder.is_dir()) {
+        options.folder = folder.to_path_buf();
+    }
     options.max_time = max_time(arguments)?;
     options.seed = arguments.seed;
     options.stop = stop;

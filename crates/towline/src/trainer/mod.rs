@@ -33,7 +33,7 @@ pub use cache::Selection;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use duals::{Duals, Left, Start};
-pub use path::{Along, path};
+pub use path::{Along, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
 pub use recipes::{train, train_all};

@@ -40,6 +40,9 @@ impl Along {
     }
 }
 
+/// Is told of models that were trained together: the number of the first, and what came of them.
+pub type ToldOf<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
+
 /// Trains the tasks of `options` in turn, and tells `each` of those that were trained together: the number of the first, and what came of them.
 ///
 /// The first ones start from `along`, or as they say themselves. Ends early if a run was interrupted. Tasks must have the same loss and kind of penalty. Costs of
@@ -50,7 +53,7 @@ pub fn path<E: From<TrainError>>(
     along: Option<Along>,
     budget: &Budget,
     observer: &mut dyn Observer,
-    each: &mut dyn FnMut(usize, &[Trained]) -> Result<(), E>,
+    each: &mut ToldOf<E>,
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
     let kept = kept_bytes(&*store, first, budget).and_then(|bytes| budget.reserve("the point before", bytes));

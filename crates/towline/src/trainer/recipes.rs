@@ -57,6 +57,9 @@ fn is_alike(a: &Objective, b: &Objective) -> bool {
         && a.width() == b.width()
 }
 
+/// Is given the models of a wave, and the number of the first.
+pub type TakesModels<'a, E> = dyn FnMut(usize, &mut Vec<Trained>) -> Result<(), E> + 'a;
+
 /// Tasks that are alike.
 pub struct Group<'a, E> {
     pub store: Arc<dyn BlockStore>,
@@ -67,7 +70,7 @@ pub struct Group<'a, E> {
     /// Whether each wave of tasks starts from the last model of the one before, and what the first wave starts from then.
     pub chain: Option<Option<Along>>,
     /// Told of each wave: the number of its first task, and its models, to be looked at or taken away.
-    pub each: &'a mut dyn FnMut(usize, &mut Vec<Trained>) -> Result<(), E>,
+    pub each: &'a mut TakesModels<'a, E>,
 }
 
 impl<E: From<TrainError>> LossVisitor for Group<'_, E> {
