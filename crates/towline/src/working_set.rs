@@ -18,6 +18,16 @@ pub struct RowState {
     pub beta: f64,
 }
 
+impl RowState {
+    /// That of row `i` of `block`, with `beta` brought within its bounds.
+    fn new<L: Loss>(loss: L, block: &Block, i: usize, beta: f64, objective: &Objective) -> Self {
+        let (y, c) = objective.row(&block.info(i));
+        let (low, high) = loss.dual_bounds(y, c);
+        let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
+        RowState { y, c, sq_norm, beta: beta.clamp(low, high) }
+    }
+}
+
 /// Bytes of a row besides its block: state and position.
 pub const ROW_STATE_BYTES: u64 = 40;
 
@@ -38,6 +48,21 @@ impl WorkingSet {
         WorkingSet { block, states: Vec::with_capacity(rows), positions: Vec::with_capacity(rows) }
     }
 
+    /// All rows of `block`, which stay where they are, with the dual variables `betas` brought within their bounds; rows of weight 0 have no part
+    /// in the objective, and where there are some the others are copied.
+    pub fn over<L: Loss>(loss: L, block: &Block, betas: &[f64], objective: &Objective) -> Self {
+        let has_weight = |i: usize| objective.row(&block.info(i)).1 > 0.0;
+        let positions: Vec<u64> = (0..block.rows()).filter(|&i| has_weight(i)).map(|i| i as u64).collect();
+        let states = positions.iter().map(|&i| RowState::new(loss, block, i as usize, betas[i as usize], objective));
+        let states = states.collect();
+        let mut block = block.clone();
+        if positions.len() < block.rows() {
+            let mut kept = positions.iter().peekable();
+            block.retain(|i| kept.next_if(|&&position| position == i as u64).is_some());
+        }
+        WorkingSet { block, states, positions }
+    }
+
     /// Bytes of memory for so much.
     pub fn bytes(layout: Layout, rows: u64, values: u64) -> u64 {
         layout.resident_bytes(rows, values) + rows * ROW_STATE_BYTES
@@ -50,13 +75,9 @@ impl WorkingSet {
 
     /// Appends row `i` of `block`, with `beta` brought within its bounds; rows of weight 0 have no part in the objective and are left out.
     pub fn push<L: Loss>(&mut self, loss: L, block: &Block, i: usize, position: u64, beta: f64, objective: &Objective) {
-        let (y, c) = objective.row(&block.info(i));
-        if c > 0.0 {
-            let (low, high) = loss.dual_bounds(y, c);
-            let beta = beta.clamp(low, high);
-            let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
+        if objective.row(&block.info(i)).1 > 0.0 {
             self.block.push_from(block, i);
-            self.states.push(RowState { y, c, sq_norm, beta });
+            self.states.push(RowState::new(loss, block, i, beta, objective));
             self.positions.push(position);
         }
     }

@@ -70,7 +70,10 @@ impl Plan {
     fn with_weights(store: &dyn BlockStore, weight_bytes: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
-        let needed = |rows: u64, values: u64| WorkingSet::bytes(shape.layout, rows, values) + rows * ORDER_BYTES;
+        let needed = |rows: u64, values: u64| match store.resident() {
+            Some(_) => rows * (ROW_STATE_BYTES + ORDER_BYTES),
+            None => WorkingSet::bytes(shape.layout, rows, values) + rows * ORDER_BYTES,
+        };
         let whole = needed(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);

@@ -75,7 +75,12 @@ impl WithLoss<'_> {
             first_rows.push(rows);
             rows += u64::from(block.rows);
         }
-        let set = WorkingSet::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize);
+        // Rows of another program need no arena.
+        let (rows, values) = match self.store.resident() {
+            Some(_) => (0, 0),
+            None => (plan.resident_rows as usize, plan.resident_values as usize),
+        };
+        let set = WorkingSet::with_capacity(shape, rows, values);
         let order = self.options.order.make();
         let run = Run {
             loss,
@@ -350,6 +355,12 @@ impl<L: Loss, K: Link> Run<'_, L, K> {
     }
 
     fn load(&mut self, ids: &[BlockId]) -> Result<(), TrainError> {
+        if let Some(block) = self.store.resident() {
+            self.duals.read(0, block.rows(), &mut self.block_duals)?;
+            self.set = WorkingSet::over(self.loss, block, &self.block_duals, &self.options.objective);
+            self.begin_step();
+            return Ok(());
+        }
         ids.iter().for_each(|&id| self.reader.request(id));
         self.take_rows(ids.len())
     }
@@ -382,10 +393,15 @@ impl<L: Loss, K: Link> Run<'_, L, K> {
                 }
             }
         }
+        self.begin_step();
+        Ok(())
+    }
+
+    /// Rows have come.
+    fn begin_step(&mut self) {
         self.order.resize(self.set.rows());
         self.order.begin_step();
         self.link.see(&self.set);
-        Ok(())
     }
 
     fn sweep(&mut self) -> Sweep {
