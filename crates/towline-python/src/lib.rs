@@ -1,6 +1,39 @@
-//! The compiled part of the Python package.
+//! The compiled part of the Python package: arrays and paths become stores, and what the library says becomes Python objects. Estimators,
+//! names and defaults are Python's part (`python/towline`).
+mod arrays;
+mod batches;
+mod errors;
+mod fit;
+mod model;
+mod pack;
+mod reading;
+mod rows;
+mod store;
+mod watch;
+
 use pyo3::prelude::*;
 
 /// The compiled part of the Python package.
 #[pymodule]
-mod _native {}
+mod _native {
+    #[pymodule_export]
+    use crate::default_memory_bytes;
+    #[pymodule_export]
+    use crate::errors::StoreError;
+    #[pymodule_export]
+    use crate::fit::{Fitted, train};
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::pack::pack;
+    #[pymodule_export]
+    use crate::rows::Rows;
+    #[pymodule_export]
+    use crate::store::Store;
+}
+
+/// Half of what is free, at most 4 GiB.
+#[pyfunction]
+fn default_memory_bytes() -> u64 {
+    towline::machine::default_memory_bytes()
+}

@@ -1,0 +1,150 @@
+//! Models: bytes, files, weights by feature, and scores for files.
+use std::path::PathBuf;
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+use towline::budget::Budget;
+use towline::input::{Progress, RowBatch};
+use towline::model::{Header, Model as LibraryModel, VERSION, Weights};
+use towline::objective::Objective;
+use towline::predict::Scorer;
+use towline::trainer::Trained;
+
+use crate::errors::{OrRaise, bad_value};
+use crate::reading::{Reading, expand};
+
+/// A trained model.
+#[pyclass(frozen, module = "towline._native")]
+pub struct Model {
+    model: LibraryModel,
+}
+
+impl From<LibraryModel> for Model {
+    fn from(model: LibraryModel) -> Self {
+        Model { model }
+    }
+}
+
+/// The header of a model of raw columns.
+pub fn header(trained: &Trained, objective: &Objective, rows: u64) -> Header {
+    let last = trained.weights.len() - 1;
+    Header {
+        version: VERSION,
+        created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+        objective: objective.clone(),
+        status: trained.status,
+        certificate: trained.certificate,
+        cost: trained.cost,
+        baseline: trained.baseline,
+        rows,
+        features: last as u64,
+        intercept: trained.weights[last] * objective.bias,
+        unit_rows: false,
+        named_features: false,
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// The model of a header and of weights by column, whose intercept is the header's own.
+    #[staticmethod]
+    fn of_columns(header: &str, weights: PyReadonlyArray1<'_, f64>, intercept: f64) -> PyResult<Self> {
+        let mut header: Header = serde_json::from_str(header).map_err(bad_value)?;
+        header.intercept = intercept;
+        let weights = weights.as_array();
+        let present = (0u64..).zip(weights.iter().copied()).filter(|&(_, weight)| weight != 0.0);
+        Ok(LibraryModel { header, weights: Weights::Numbered(present.collect()) }.into())
+    }
+
+    /// The reverse of `to_bytes`; bytes that are no model raise a ValueError.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        LibraryModel::from_bytes(bytes).map(Model::from).map_err(bad_value)
+    }
+
+    /// Reads a file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        LibraryModel::load(&path).map(Model::from).or_raise()
+    }
+
+    /// The file as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.model.to_bytes().map_err(bad_value)?))
+    }
+
+    /// Writes a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.model.save(&path)).or_raise()
+    }
+
+    /// For pickle: the bytes, which are checked when they are read.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let class = PyType::new::<Model>(py);
+        Ok((class.getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+
+    /// What is known of it besides its weights, as JSON.
+    #[getter]
+    fn header(&self) -> PyResult<String> {
+        serde_json::to_string(&self.model.header).map_err(bad_value)
+    }
+
+    /// Added to every score.
+    #[getter]
+    fn intercept(&self) -> f64 {
+        self.model.header.intercept
+    }
+
+    /// Feature numbers with a weight other than 0, in ascending order; none if features have names.
+    #[getter]
+    fn numbers<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u64>>> {
+        match &self.model.weights {
+            Weights::Numbered(weights) => Some(PyArray1::from_iter(py, weights.iter().map(|(number, _)| *number))),
+            Weights::Named(_) => None,
+        }
+    }
+
+    /// Feature names with a weight other than 0; none if features have numbers.
+    #[getter]
+    fn names(&self) -> Option<Vec<&str>> {
+        match &self.model.weights {
+            Weights::Numbered(_) => None,
+            Weights::Named(weights) => Some(weights.iter().map(|(name, _)| name.as_str()).collect()),
+        }
+    }
+
+    /// The weights of these features.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        match &self.model.weights {
+            Weights::Numbered(weights) => PyArray1::from_iter(py, weights.iter().map(|(_, weight)| *weight)),
+            Weights::Named(weights) => PyArray1::from_iter(py, weights.iter().map(|(_, weight)| *weight)),
+        }
+    }
+
+    /// The scores of the rows of files, in their order.
+    fn score_files<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<String>,
+        reading: Reading,
+        memory: Option<u64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let budget = Budget::new(memory.unwrap_or_else(towline::machine::default_memory_bytes));
+        let scores = py.detach(|| -> PyResult<Vec<f64>> {
+            let inputs = expand(&paths)?;
+            let scorer = Scorer::new(&self.model, &budget).or_raise()?;
+            let options = reading.options(false)?;
+            let mut source = towline::input::open(&inputs, &options, &budget, &Progress::default()).or_raise()?;
+            let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
+            while source.next_batch(&mut batch).or_raise()? {
+                scorer.score(&batch, &mut scores);
+                Python::attach(|py| py.check_signals())?;
+            }
+            Ok(scores)
+        })?;
+        Ok(PyArray1::from_vec(py, scores))
+    }
+}
