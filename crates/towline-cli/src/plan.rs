@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use towline::budget::Budget;
+use towline::loss::AnyLoss;
+use towline::objective::{Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::Plan;
 
@@ -33,8 +35,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     // How large λ is takes no memory.
     let penalty = arguments.penalty.penalty(1.0, &store, &budget)?;
-    let plan =
-        Plan::for_penalty(&store, &penalty, arguments.intercept, &budget).map_err(towline::store::StoreError::from)?;
+    // Neither does the loss.
+    let loss = AnyLoss::from_name("hinge", 0.1, 1.0)?;
+    let objective =
+        Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, Targets::Numbers) };
+    let plan = Plan::for_models(&store, &objective, 1, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use towline::trainer::{Observer, Step};
+use towline::trainer::{Observer, Step, WeightsNow};
 
 use crate::held_out::HeldOut;
 use crate::size;
@@ -44,7 +44,7 @@ impl Watcher {
         self.failure.map_or_else(|| flushed.context("cannot write the trace"), Err)
     }
 
-    fn write_line(&mut self, step: &Step, weights: &[f64]) -> anyhow::Result<()> {
+    fn write_line(&mut self, step: &Step, weights: &WeightsNow) -> anyhow::Result<()> {
         let Some(trace) = &mut self.trace else { return Ok(()) };
         let cost = step.cost;
         let mut line = serde_json::json!({
@@ -61,7 +61,7 @@ impl Watcher {
             "certify_seconds": cost.certify_seconds,
         });
         if let Some(held_out) = &mut self.held_out {
-            line["test"] = held_out.score_if_due(cost.seconds, weights)?.into();
+            line["test"] = held_out.score_if_due(cost.seconds, weights.models[0])?.into();
             line["test_seconds"] = held_out.spent_seconds.into();
         }
         writeln!(trace, "{line}").context("cannot write the trace")
@@ -76,7 +76,7 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
-    fn step(&mut self, step: &Step, weights: &[f64]) {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
         if self.failure.is_none() {
             self.failure = self.write_line(step, weights).err();
         }

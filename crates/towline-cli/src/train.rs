@@ -18,7 +18,7 @@ use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
-    Checkpoint, CheckpointFile, Plan, Selection, Start, Status, StoreFingerprint, TrainOptions, Trained, train,
+    Checkpoint, CheckpointFile, Plan, Selection, Start, Status, StoreFingerprint, Task, TrainOptions, Trained, train,
 };
 
 use crate::eval::{Quality, judge};
@@ -211,16 +211,15 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
         None => {
             let mut options = options(arguments, objective.clone(), &store, &output)?;
-            (options.start, options.start_weights) = start(arguments, &options, &store, &output)?;
-            let _paid = budget
-                .reserve("weights to start from", 8 * options.start_weights.len() as u64)
-                .map_err(StoreError::from)?;
+            let task = &mut options.tasks[0];
+            (task.start, task.start_weights) = start(arguments, &objective, &store, &output)?;
+            let (weights, goes_on) = (task.start_weights.len() as u64, task.start.is_some());
+            let _paid = budget.reserve("weights to start from", 8 * weights).map_err(StoreError::from)?;
             options.stop = stop;
             if talk {
-                let plan = Plan::for_penalty(&*store, &objective.penalty, objective.intercept, &budget)
-                    .map_err(StoreError::from)?;
+                let plan = Plan::for_models(&*store, &objective, 1, &budget).map_err(StoreError::from)?;
                 eprint!("{}", plan::text(&plan, store.blocks().len()));
-                if options.start.is_some() {
+                if goes_on {
                     eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
                 }
             }
@@ -297,8 +296,11 @@ fn options(
         );
     }
     let (centre, sweeps) = arguments.method.centre();
+    let path = duals_path(output);
+    let checkpoint = Some(CheckpointFile { path, store: StoreFingerprint::of(store.manifest()) });
+    let task = Task { checkpoint, ..Task::new(objective) };
     Ok(TrainOptions {
-        objective,
+        tasks: vec![task],
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
         max_passes: arguments.max_passes.unwrap_or(1000),
         max_time: max_time(arguments)?,
@@ -316,10 +318,8 @@ fn options(
         },
         rounds: sweeps.or(arguments.rounds.0),
         seed: arguments.seed,
-        start: None,
-        start_weights: Vec::new(),
         centre,
-        checkpoint: Some(CheckpointFile { path: duals_path(output), store: StoreFingerprint::of(store.manifest()) }),
+        threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
         stop: Arc::default(),
     })
 }
@@ -357,14 +357,14 @@ fn duals_path(model: &Path) -> PathBuf {
 /// Dual variables and weights to start from: those of an interrupted run with the same objective, or those that were asked for.
 fn start(
     arguments: &Arguments,
-    options: &TrainOptions,
+    objective: &Objective,
     store: &DiskStore,
     output: &Path,
 ) -> anyhow::Result<(Option<Start>, Vec<f64>)> {
     let here = StoreFingerprint::of(store.manifest());
     let columns = store.shape().columns;
     let weights = |checkpoint: &Checkpoint| -> anyhow::Result<Vec<f64>> {
-        if options.objective.is_plain_l2() {
+        if objective.is_plain_l2() {
             return Ok(Vec::new());
         }
         let mut weights = checkpoint.weights().context("cannot read the weights of the earlier run")?;
@@ -389,7 +389,7 @@ fn start(
             bail!("{}: these dual variables belong to another store; train without --warm-start", path.display());
         }
         // Dual variables grow with C; rows at their bound stay there.
-        let factor = options.objective.c / checkpoint.header.objective.c;
+        let factor = objective.c / checkpoint.header.objective.c;
         let weights = weights(&checkpoint)?;
         return Ok((Some(Start::Earlier(Box::new(checkpoint), factor)), weights));
     }
@@ -397,7 +397,7 @@ fn start(
         return Ok((None, Vec::new()));
     }
     Ok(match Checkpoint::open(&duals_path(output), here.rows, columns)? {
-        Some(found) if found.header.store == here && found.header.objective == options.objective => {
+        Some(found) if found.header.store == here && found.header.objective == *objective => {
             let weights = weights(&found)?;
             (Some(Start::Earlier(Box::new(found), 1.0)), weights)
         }

@@ -11,7 +11,7 @@ use towline::budget::Budget;
 use towline::loss::{AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
-use towline::trainer::{Start, TrainOptions, Trained, train};
+use towline::trainer::{Start, Task, TrainOptions, Trained, train};
 
 /// Parts of the rows that a cache holds.
 const CACHED: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut last: Option<(f64, Trained)> = None;
     for gap in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5] {
         let start = last.as_ref().map(|(_, trained)| trained.duals.values().map(Start::Values)).transpose()?;
-        let options = TrainOptions { tolerance: gap, start, ..TrainOptions::new(objective.clone()) };
+        let task = Task { start, ..Task::new(objective.clone()) };
+        let options = TrainOptions { tolerance: gap, ..TrainOptions::of(task) };
         let trained = train(store.clone(), &options, &Budget::unlimited(), &mut ())?;
         if let Some((from, before)) = &last {
             let moved = before.weights.iter().zip(&trained.weights).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();

@@ -48,7 +48,7 @@ pub mod order;
 pub mod pack;
 pub mod penalty;
 pub mod predict;
+pub mod residents;
 pub mod solver;
 pub mod store;
 pub mod trainer;
-pub mod working_set;

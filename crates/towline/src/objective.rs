@@ -152,6 +152,11 @@ impl Objective {
         self.penalty == AnyPenalty::default() && !self.intercept
     }
 
+    /// Dual variables a row.
+    pub fn width(&self) -> usize {
+        1
+    }
+
     /// Target and weight of a row.
     #[inline]
     pub fn row(&self, info: &RowInfo) -> (f64, f64) {

@@ -1,11 +1,25 @@
-//! Dual coordinate descent over the resident rows (Hsieh et al. 2008, Algorithm 1; any loss).
+//! Dual coordinate descent over the resident rows of one model (Hsieh et al. 2008, Algorithm 1; any loss).
 //!
 //! One visit: z = w·x_i, the β that maximises the dual over row i alone, w ← w + (β_new - β)x_i. Nothing else happens in the
 //! loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
 use crate::block::Row;
 use crate::loss::Loss;
+use crate::nearby::prefetch;
 use crate::order::{Order, Visit};
-use crate::working_set::WorkingSet;
+use crate::residents::View;
+
+/// What a visit needs of a row besides its values: together, so that it is one cache line and not four.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowState {
+    /// The target.
+    pub y: f64,
+    /// The weight of the row's loss.
+    pub c: f64,
+    /// ‖x‖², the bias included.
+    pub sq_norm: f64,
+    /// The dual variable.
+    pub beta: f64,
+}
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +47,8 @@ pub trait Weights {
 /// Visits rows in the order that `order` has laid out.
 pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
     loss: L,
-    set: &mut WorkingSet,
+    rows: View,
+    states: &mut [RowState],
     weights: &mut W,
     order: &mut O,
 ) -> Sweep {
@@ -43,10 +58,11 @@ pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
         // Rows lie anywhere: the next one is on its way while this one is worked on.
         coming = order.next();
         if let Some(next) = coming {
-            set.prefetch(next);
+            prefetch(states, next);
+            rows.prefetch(next);
         }
-        let row = set.block.row(i);
-        let state = &mut set.states[i];
+        let row = rows.row(i);
+        let state = &mut states[i];
         let z = weights.margin(row);
         let q = weights.curvature(state.sq_norm);
         let beta = loss.dual_step(state.y, z, state.beta, q, state.c);

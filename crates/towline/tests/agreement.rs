@@ -78,7 +78,7 @@ fn objectives_and_weights_agree_with_other_programs() {
         // F is strongly convex: ½‖w - w*‖² is at most what is left to gain, here and there.
         let allowed = [TOLERANCE, REFERENCE_TOLERANCE].map(|part| (2.0 * part * wanted).sqrt()).iter().sum::<f64>();
         let features = FeatureMap::read(store.path(), store.manifest(), &budget).unwrap();
-        let model = Model::new(&trained, &options.objective, &store, &features);
+        let model = Model::new(&trained, &options.tasks[0].objective, &store, &features);
         let Weights::Numbered(weights) = &model.weights else { panic!("features have numbers") };
         let weights: BTreeMap<u64, f64> = weights.iter().copied().collect();
         let distances = case.weights.iter().map(|(feature, weight)| weights.get(feature).unwrap_or(&0.0) - weight);

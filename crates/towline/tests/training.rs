@@ -88,7 +88,7 @@ fn sides(data: &Data, objective: &Objective, trained: &Trained) -> (f64, f64) {
 
 fn assert_optimal(data: &Data, options: &TrainOptions, trained: &Trained, case: &str) -> f64 {
     assert_eq!(trained.status, Status::Converged, "{case}");
-    let (primal, dual) = sides(data, &options.objective, trained);
+    let (primal, dual) = sides(data, &options.tasks[0].objective, trained);
     assert!(primal - dual >= -1e-9 * primal.abs(), "{case}: weak duality");
     assert!(primal - dual <= 1.01e-6 * primal.abs(), "{case}: {primal} {dual}");
     assert!(
@@ -209,7 +209,8 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
             let store = store(&data, 20);
             let budget = budget(&store, part);
             let start = Some(Start::Values(duals(&first).iter().map(|d| d * c / 10.0).collect()));
-            let options = TrainOptions { start, ..options(objective(ALL[0], c, 0.0)) };
+            let mut options = options(objective(ALL[0], c, 0.0));
+            options.tasks[0].start = start;
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_optimal(&data, &options, &trained, &format!("C={c}"));
         }
@@ -219,7 +220,11 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
 #[test]
 fn a_finished_run_is_recognised_at_once() {
     let data = data(true);
-    let options_of = |start| TrainOptions { start, ..options(objective(ALL[0], 1.0, 0.0)) };
+    let options_of = |start| {
+        let mut options = options(objective(ALL[0], 1.0, 0.0));
+        options.tasks[0].start = start;
+        options
+    };
     let first = train(store(&data, 1), &options_of(None), &Budget::unlimited(), &mut ()).unwrap();
     let again =
         train(store(&data, 1), &options_of(Some(Start::Values(duals(&first)))), &Budget::unlimited(), &mut ()).unwrap();

@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::loss::Loss;
 use crate::order::{Order, Permutation, shuffle};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Certificate, Cost, Duals, Observer, READ_AHEAD, Status, Step, TrainError, Trained};
+use crate::trainer::{Certificate, Cost, Duals, Observer, READ_AHEAD, Status, Step, TrainError, Trained, WeightsNow};
 
 /// A run of a baseline.
 pub struct Passes<'a, L> {
@@ -74,7 +74,10 @@ impl<L: Loss> Passes<'_, L> {
             if w.iter().any(|w| !w.is_finite()) {
                 return Err(TrainError::Diverged { method: self.options.method.name() });
             }
-            self.observer.step(&Step { cost, dual_objective: None, gap_estimate: None, certificate: None }, &w);
+            self.observer.step(
+                &Step { cost, dual_objective: None, gap_estimate: None, certificate: None },
+                &WeightsNow { models: &[&w] },
+            );
             if cost.visits == 0 {
                 return Err(TrainError::NoWeight);
             }
@@ -91,8 +94,10 @@ impl<L: Loss> Passes<'_, L> {
         let certificate = self.certify(&mut reader, &w, &mut cost)?;
         cost.certify_seconds = certifying.elapsed().as_secs_f64();
         cost.seconds = begin.elapsed().as_secs_f64();
-        self.observer
-            .step(&Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) }, &w);
+        self.observer.step(
+            &Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) },
+            &WeightsNow { models: &[&w] },
+        );
         let baseline = Some(self.options.method);
         Ok(Trained { weights: w, duals: Duals::in_memory(0), status, certificate, cost, baseline })
     }

@@ -1,11 +1,10 @@
 //! Which rows stay in memory when the next blocks come (SBM, section 2.2).
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::block::Row;
 use crate::loss::Loss;
-use crate::solver::Weights;
-use crate::working_set::WorkingSet;
+use crate::residents::Residents;
+use crate::solver::{RowState, Weights};
 
 /// How rows are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,20 +22,10 @@ pub enum Selection {
 impl Selection {
     /// Every selection, for tests.
     pub const ALL: [Selection; 3] = [Selection::Gradient, Selection::Random, Selection::Gap];
-}
 
-/// Marks the rows to keep: the best ones, as long as they fit into `rows` rows and `values` values.
-pub fn choose<L: Loss, W: Weights>(
-    selection: Selection,
-    loss: L,
-    set: &WorkingSet,
-    weights: &W,
-    (rows, values): (u64, u64),
-    random: &mut Xoshiro256PlusPlus,
-) -> Vec<bool> {
-    let score = |i: usize| -> f64 {
-        let state = &set.states[i];
-        let z = weights.margin(set.block.row(i));
+    /// How much a row is worth keeping.
+    pub fn score<L: Loss, W: Weights>(self, loss: L, weights: &W, row: Row, state: &RowState) -> f64 {
+        let z = weights.margin(row);
         let slack = loss.slack(state.y, z, state.beta, state.c);
         let by_gradient = if slack > 0.0 {
             -slack
@@ -45,28 +34,29 @@ pub fn choose<L: Loss, W: Weights>(
             let wanted = loss.dual_step(state.y, z, state.beta, q, state.c);
             (wanted - state.beta).abs() * q
         };
-        match selection {
-            Selection::Gap => {
-                let gap = loss.gap(state.y, z, state.beta, state.c);
-                if gap > 0.0 { gap } else { by_gradient.min(0.0) }
-            }
-            _ => by_gradient,
+        if self == Selection::Gap {
+            let gap = loss.gap(state.y, z, state.beta, state.c);
+            if gap > 0.0 { gap } else { by_gradient.min(0.0) }
+        } else {
+            by_gradient
         }
-    };
-    let mut order: Vec<(f64, u32)> = match selection {
-        Selection::Random => (0..set.rows() as u32).map(|i| ((random.next_u64() >> 11) as f64, i)).collect(),
-        _ => (0..set.rows()).map(|i| (score(i), i as u32)).collect(),
-    };
-    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut keep = vec![false; set.rows()];
+    }
+}
+
+/// Marks the rows to keep: the first choices of each model, then the second ones, as long as they fit into `rows` rows and `values` values; `best` is the
+/// best rank of each row. A row that several models want is held once.
+pub fn choose(residents: &Residents, best: &[u32], (rows, values): (u64, u64)) -> Vec<bool> {
+    let mut order: Vec<u32> = (0..residents.rows() as u32).collect();
+    order.sort_unstable_by_key(|&row| (best[row as usize], row));
+    let mut keep = vec![false; residents.rows()];
     let (mut rows_left, mut values_left) = (rows, values);
-    for (_, i) in order {
-        let length = set.block.row_len(i as usize) as u64;
+    for row in order {
+        let length = residents.block.row_len(row as usize) as u64;
         if rows_left == 0 {
             break;
         }
         if length <= values_left {
-            keep[i as usize] = true;
+            keep[row as usize] = true;
             rows_left -= 1;
             values_left -= length;
         }

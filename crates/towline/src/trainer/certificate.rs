@@ -8,10 +8,9 @@
 //! and the model is the best of them: far from the optimum, and at large C, that closes much of the gap.
 use serde::{Deserialize, Serialize};
 
-use super::link::RowScan;
 use crate::block::Row;
 use crate::loss::Loss;
-use crate::working_set::RowState;
+use crate::solver::RowState;
 
 /// Multiples of w that are tried. The first is w itself.
 const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
@@ -37,6 +36,18 @@ impl Certificate {
     pub fn relative_gap(&self) -> f64 {
         let gap = self.objective - self.dual_objective;
         if gap <= 0.0 { 0.0 } else { gap / self.objective.abs().max(f64::MIN_POSITIVE) }
+    }
+
+    /// The certificate of several models as one: sums on both sides.
+    pub fn total(all: &[Certificate]) -> Option<Certificate> {
+        let add = |a: Certificate, b: Certificate| Certificate {
+            objective: a.objective + b.objective,
+            dual_objective: a.dual_objective + b.dual_objective,
+            multiple: if a.multiple == b.multiple { a.multiple } else { 1.0 },
+            support: a.support + b.support,
+            radius: a.radius.or(b.radius),
+        };
+        all.iter().copied().reduce(add)
     }
 }
 
@@ -69,45 +80,37 @@ fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 
-/// A scan over all rows.
-pub struct Scan<'a> {
-    w: &'a [f64],
-    v: &'a mut [f64],
-    bias: f64,
+/// What a scan over all rows has found so far, for R = ½‖w‖².
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scan {
     losses: Losses,
     conjugates: f64,
     support: u64,
 }
 
-impl<'a> Scan<'a> {
-    /// Begins a scan at `w`; `v` becomes Σ βx. Both have a last entry for the bias.
-    pub fn new(w: &'a [f64], v: &'a mut [f64], bias: f64) -> Self {
-        v.fill(0.0);
-        Scan { w, v, bias, losses: Losses::default(), conjugates: 0.0, support: 0 }
-    }
-}
-
-impl RowScan for Scan<'_> {
+impl Scan {
+    /// Adds a row with its margin at w, and its part to `v`, which is Σ βx in the end. The last entry of both is for a constant feature of value `bias`.
     #[inline]
-    fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
-        let last = self.w.len() - 1;
+    pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState, w: &[f64], v: &mut [f64], bias: f64) -> f64 {
+        let last = w.len() - 1;
         let RowState { y, c, beta, .. } = *state;
-        let z = row.dot(self.w) + self.bias * self.w[last];
+        let z = row.dot(w) + bias * w[last];
         self.losses.add(loss, y, c, z);
         self.conjugates -= loss.dual_value(y, beta, c);
         if beta != 0.0 {
-            row.add_to(self.v, beta);
-            self.v[last] += beta * self.bias;
+            row.add_to(v, beta);
+            v[last] += beta * bias;
             self.support += 1;
         }
         z
     }
 
-    fn finish(self) -> Certificate {
-        let best = self.losses.best(self.w);
+    /// The certificate of all rows that were added.
+    pub fn finish(self, w: &[f64], v: &[f64]) -> Certificate {
+        let best = self.losses.best(w);
         Certificate {
             objective: best.0,
-            dual_objective: -0.5 * sq_norm(self.v) - self.conjugates,
+            dual_objective: -0.5 * sq_norm(v) - self.conjugates,
             multiple: best.1,
             support: self.support,
             radius: None,

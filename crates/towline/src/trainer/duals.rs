@@ -79,17 +79,19 @@ impl Duals {
         Ok(())
     }
 
-    /// Sets the dual variables at these positions.
-    pub fn set(&mut self, items: impl Iterator<Item = (u64, f64)>) -> Result<(), StoreError> {
-        if let Duals::Memory(values) = self {
-            items.for_each(|(position, value)| values[position as usize] = value);
+    /// Sets the dual variables of the rows at these positions, all of which have as many.
+    pub fn set<'a>(&mut self, items: impl Iterator<Item = (u64, &'a [f64])>) -> Result<(), StoreError> {
+        if let Duals::Memory(all) = self {
+            for (position, values) in items {
+                all[position as usize * values.len()..][..values.len()].copy_from_slice(values);
+            }
             return Ok(());
         }
-        let mut items: Vec<(u64, f64)> = items.collect();
+        let mut items: Vec<(u64, &[f64])> = items.collect();
         items.sort_unstable_by_key(|item| item.0);
         for run in items.chunk_by(|a, b| a.0 + 1 == b.0) {
-            let values: Vec<f64> = run.iter().map(|item| item.1).collect();
-            self.write(run[0].0, &values)?;
+            let values: Vec<f64> = run.iter().flat_map(|item| item.1).copied().collect();
+            self.write(run[0].0 * run[0].1.len() as u64, &values)?;
         }
         Ok(())
     }
@@ -191,7 +193,7 @@ mod tests {
             writes.dedup_by_key(|item| item.0);
             for duals in [&mut memory, &mut disk] {
                 duals.begin_with(&Start::Values(vec![0.5; 150])).unwrap();
-                duals.set(writes.iter().rev().copied()).unwrap();
+                duals.set(writes.iter().rev().map(|(position, value)| (*position, std::slice::from_ref(value)))).unwrap();
             }
             let (mut a, mut b) = (Vec::new(), Vec::new());
             memory.read(first, 100 - first as usize, &mut a).unwrap();

@@ -3,21 +3,15 @@ use super::certificate::{Certificate, Scan};
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::nearby::large_zeroed;
-use crate::solver::Weights;
-use crate::working_set::{RowState, WorkingSet};
+use crate::solver::{RowState, Weights};
 
 /// Weights that follow v, with all that a run asks of them between sweeps.
-pub trait Link: Weights {
-    /// A scan over all rows at fixed weights.
-    type Scan<'a>: RowScan
-    where
-        Self: 'a;
-
+pub trait Link: Weights + Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     const IS_PROXIMAL: bool;
 
     /// Rows have come: the first ones tell what the data is like.
-    fn see(&mut self, set: &WorkingSet);
+    fn see(&mut self, rows: &[RowState]);
 
     /// Sweeps over all rows before the proximal centre moves.
     fn sweeps(&self) -> u32;
@@ -26,10 +20,13 @@ pub trait Link: Weights {
     fn advance(&mut self);
 
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
-    fn scan(&mut self, dual_sums: [f64; 2]) -> Self::Scan<'_>;
+    fn begin_scan(&mut self, dual_sums: [f64; 2]);
 
-    /// A scan has ended with this certificate; what it summed anew replaces what was updated step by step.
-    fn certified(&mut self, certificate: Certificate) -> Certificate;
+    /// Adds a row to the scan, and returns its margin.
+    fn scan<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64;
+
+    /// What came of it; what was summed anew replaces what was updated step by step.
+    fn end_scan(&mut self) -> Certificate;
 
     /// Keeps the weights of now, for [`remembered`](Self::remembered), if there is room for that until the next scan.
     fn remember(&mut self) -> bool;
@@ -47,21 +44,13 @@ pub trait Link: Weights {
     fn into_weights(self) -> Vec<f64>;
 }
 
-/// Looks at every row once.
-pub trait RowScan {
-    /// Adds a row, and returns its margin.
-    fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64;
-
-    /// What came of it.
-    fn finish(self) -> Certificate;
-}
-
 /// `w = v`, for R = ½‖w‖².
 pub struct Identity {
     w: Vec<f64>,
     /// Σ βx, summed anew by a certificate.
     v: Vec<f64>,
     bias: f64,
+    scan: Scan,
 }
 
 impl Identity {
@@ -70,7 +59,7 @@ impl Identity {
 
     /// w = 0 for so many columns and a constant feature.
     pub fn new(columns: usize, bias: f64) -> Self {
-        Identity { w: large_zeroed(columns + 1), v: large_zeroed(columns + 1), bias }
+        Identity { w: large_zeroed(columns + 1), v: large_zeroed(columns + 1), bias, scan: Scan::default() }
     }
 }
 
@@ -94,11 +83,9 @@ impl Weights for Identity {
 }
 
 impl Link for Identity {
-    type Scan<'a> = Scan<'a>;
-
     const IS_PROXIMAL: bool = false;
 
-    fn see(&mut self, _set: &WorkingSet) {}
+    fn see(&mut self, _rows: &[RowState]) {}
 
     fn sweeps(&self) -> u32 {
         1
@@ -106,11 +93,18 @@ impl Link for Identity {
 
     fn advance(&mut self) {}
 
-    fn scan(&mut self, _dual_sums: [f64; 2]) -> Scan<'_> {
-        Scan::new(&self.w, &mut self.v, self.bias)
+    fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
+        self.v.fill(0.0);
+        self.scan = Scan::default();
     }
 
-    fn certified(&mut self, certificate: Certificate) -> Certificate {
+    #[inline]
+    fn scan<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
+        self.scan.add(loss, row, state, &self.w, &mut self.v, self.bias)
+    }
+
+    fn end_scan(&mut self) -> Certificate {
+        let certificate = self.scan.finish(&self.w, &self.v);
         std::mem::swap(&mut self.w, &mut self.v);
         certificate
     }

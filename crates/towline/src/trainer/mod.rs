@@ -7,12 +7,18 @@ mod cache;
 mod certificate;
 mod checkpoint;
 mod duals;
+mod learner;
+mod limits;
 mod link;
 mod plan;
+mod problem;
 mod proximal;
 mod proximal_certificate;
+mod recipes;
 mod run;
 mod schedule;
+mod single;
+mod task;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,7 +32,8 @@ pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerpri
 pub use duals::{Duals, Start};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
-pub use run::train;
+pub use recipes::{train, train_all};
+pub use task::{RowFilter, Task};
 
 use crate::baselines::Baseline;
 use crate::budget::BudgetError;
@@ -37,8 +44,8 @@ use crate::store::StoreError;
 /// How to train.
 #[derive(Debug)]
 pub struct TrainOptions {
-    /// What is minimised.
-    pub objective: Objective,
+    /// The models that are trained together: every block that is read serves all of them.
+    pub tasks: Vec<Task>,
     /// Stop at this relative duality gap.
     pub tolerance: f64,
     /// Stop after this many passes over the data.
@@ -55,14 +62,10 @@ pub struct TrainOptions {
     pub rounds: Option<u32>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Dual variables to start from. They are brought within their bounds.
-    pub start: Option<Start>,
-    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty than ½‖w‖².
-    pub start_weights: Vec<f64>,
     /// When the proximal centre moves, with any other penalty than ½‖w‖².
     pub centre: Centre,
-    /// Where the dual variables are kept while training, at least once a pass.
-    pub checkpoint: Option<CheckpointFile>,
+    /// Threads, among which models are shared out. They change nothing but the time.
+    pub threads: usize,
     /// Set from outside to stop after the current sweep.
     pub stop: Arc<AtomicBool>,
 }
@@ -70,8 +73,13 @@ pub struct TrainOptions {
 impl TrainOptions {
     /// What `towline train` does when it is told nothing else.
     pub fn new(objective: Objective) -> Self {
+        TrainOptions::of(Task::new(objective))
+    }
+
+    /// The same for a task.
+    pub fn of(task: Task) -> Self {
         TrainOptions {
-            objective,
+            tasks: vec![task],
             tolerance: 1e-3,
             max_passes: 1000,
             max_time: None,
@@ -80,10 +88,8 @@ impl TrainOptions {
             selection: Selection::Gradient,
             rounds: None,
             seed: 0,
-            start: None,
-            start_weights: Vec::new(),
             centre: Centre::default(),
-            checkpoint: None,
+            threads: crate::machine::threads(),
             stop: Arc::default(),
         }
     }
@@ -153,6 +159,29 @@ pub struct Cost {
     pub certify_seconds: f64,
 }
 
+impl Cost {
+    /// Both together.
+    pub fn with(self, other: &Cost) -> Cost {
+        Cost {
+            passes: self.passes + other.passes,
+            sweeps: self.sweeps + other.sweeps,
+            visits: self.visits + other.visits,
+            bytes_read: self.bytes_read + other.bytes_read,
+            seconds: self.seconds + other.seconds,
+            read_seconds: self.read_seconds + other.read_seconds,
+            solve_seconds: self.solve_seconds + other.solve_seconds,
+            certify_seconds: self.certify_seconds + other.certify_seconds,
+        }
+    }
+}
+
+/// The weights of all models while they train, each by column with the constant feature last.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightsNow<'a> {
+    /// One slice per model; a model with several outputs has them side by side for each column.
+    pub models: &'a [&'a [f64]],
+}
+
 /// A look at a run while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
@@ -169,11 +198,11 @@ pub struct Step {
 /// Sees what happens.
 pub trait Observer {
     /// Called after every step, with the weights as they are.
-    fn step(&mut self, step: &Step, weights: &[f64]);
+    fn step(&mut self, step: &Step, weights: &WeightsNow);
 }
 
 impl Observer for () {
-    fn step(&mut self, _step: &Step, _weights: &[f64]) {}
+    fn step(&mut self, _step: &Step, _weights: &WeightsNow) {}
 }
 
 /// Training cannot go on.
@@ -191,6 +220,9 @@ pub enum TrainError {
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check --class-weight and the sample weights")]
     NoWeight,
+    /// The system has no threads left.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
     /// Steps were too long for these rows.
     #[error(
         "{method} has diverged: its weights are no numbers any more; scale the rows (towline pack --scale rows), or leave --method out"

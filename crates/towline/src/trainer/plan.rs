@@ -4,13 +4,16 @@ use serde::Serialize;
 use super::link::Identity;
 use super::proximal::Proximal;
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, SoftThreshold};
+use crate::residents::Residents;
 use crate::store::{BlockStore, ReadAhead, Shape};
-use crate::working_set::{ROW_STATE_BYTES, WorkingSet};
 
 /// Blocks that are read ahead of the solver.
 pub const READ_AHEAD: usize = 2;
-/// Bytes that a resident row takes besides its values and its state: preferences, schedule and what is left out by the order, its score when the cache is
+/// Bytes of a resident row in each model: its state, and its number among all residents.
+const ROW_STATE_BYTES: u64 = 36;
+/// Bytes that it takes in each model besides: preferences, schedule and what is left out by the order, its score when the cache is
 /// chosen, and its dual variable on the way to disk.
 const ORDER_BYTES: u64 = 32;
 
@@ -20,17 +23,19 @@ const DUAL_SHARE: u64 = 8;
 /// How the budget is spent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
+    /// Models that train together.
+    pub models: u64,
     /// The whole budget.
     pub budget_bytes: u64,
-    /// w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its centre and last step.
+    /// For each model w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its centre and last step.
     pub weight_bytes: u64,
-    /// One dual variable per row, unless they are on disk, and a bit that says whether the row is cached.
+    /// The dual variables of all rows, unless they are on disk, and a bit that says whether the row is cached.
     pub dual_bytes: u64,
     /// Whether dual variables of rows that are not resident are on disk.
     pub duals_on_disk: bool,
     /// Blocks read ahead, and the buffers to read and decode them.
     pub read_ahead_bytes: u64,
-    /// Resident rows with their state.
+    /// Resident rows with their state in each model.
     pub resident_bytes: u64,
     /// Rows that fit.
     pub resident_rows: u64,
@@ -47,38 +52,65 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans for a store under a budget, and the penalty ½‖w‖².
+    /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
-        Plan::with_weights(store, Identity::VECTORS * 8 * (store.shape().columns + 1), budget)
+        let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
+        Plan::with(store, Model { vector_bytes: vectors, width: 1 }, 1, budget)
     }
 
-    /// Plans for a store under a budget, and any penalty.
-    pub fn for_penalty(
+    /// Plans for so many models with this objective that train together.
+    pub fn for_models(
         store: &dyn BlockStore,
-        penalty: &AnyPenalty,
-        intercept: bool,
+        objective: &Objective,
+        models: u64,
         budget: &Budget,
     ) -> Result<Plan, BudgetError> {
-        if *penalty == AnyPenalty::default() && !intercept {
-            return Plan::new(store, budget);
-        }
-        let groups = if let AnyPenalty::Group(group) = penalty { group.groups.bytes() } else { 0 };
-        let vectors = Proximal::<SoftThreshold>::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with_weights(store, vectors + groups, budget)
+        Plan::with(store, Model::new(store, objective), models, budget)
     }
 
-    fn with_weights(store: &dyn BlockStore, weight_bytes: u64, budget: &Budget) -> Result<Plan, BudgetError> {
+    /// Plans for as many of `models` models as should train together: all that leave every row in memory, if one does; else as many as leave half of
+    /// the budget to rows. At least one.
+    pub fn for_wave(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        models: usize,
+        budget: &Budget,
+    ) -> Result<(Plan, usize), BudgetError> {
+        let plan = |models: usize| Plan::for_models(store, objective, models as u64, budget);
+        let one = plan(1)?;
+        let fits = |plan: &Plan| match one.in_memory {
+            true => plan.in_memory,
+            false => plan.weight_bytes + plan.dual_bytes <= budget.free_bytes() / 2,
+        };
+        // More models never fit better than fewer.
+        let (mut most, mut best) = (1, one.clone());
+        let mut above = models + 1;
+        while most + 1 < above {
+            // The whole lot first: it often fits.
+            let middle = if above == models + 1 { models } else { (most + above) / 2 };
+            match plan(middle) {
+                Ok(found) if fits(&found) => (most, best) = (middle, found),
+                _ => above = middle,
+            }
+        }
+        Ok((best, most))
+    }
+
+    fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
+        let weight_bytes = models * model.vector_bytes;
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
+        let row_bytes = models * model.row_bytes();
         let needed = |rows: u64, values: u64| match store.resident() {
-            Some(_) => rows * (ROW_STATE_BYTES + ORDER_BYTES),
-            None => WorkingSet::bytes(shape.layout, rows, values) + rows * ORDER_BYTES,
+            Some(_) => rows * (Residents::ROW_BYTES + row_bytes),
+            None => Residents::bytes(shape.layout, rows, values) + rows * row_bytes,
         };
         let whole = needed(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
-        let duals_on_disk = 8 * shape.rows > room / DUAL_SHARE && whole + 8 * shape.rows > room;
-        let dual_bytes = if duals_on_disk { 0 } else { 8 * shape.rows } + shape.rows.div_ceil(8);
+        let all_duals = 8 * models * model.width * shape.rows;
+        let duals_on_disk = all_duals > room / DUAL_SHARE && whole + all_duals > room;
+        let dual_bytes = if duals_on_disk { 0 } else { all_duals } + shape.rows.div_ceil(8);
         let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
         let largest = store.blocks().iter().map(|b| needed(u64::from(b.rows), b.values)).max().unwrap_or(0);
         // Room for the largest block and as much again for rows that stay.
@@ -96,8 +128,10 @@ impl Plan {
         }
         let room = free - fixed;
         let in_memory = whole <= room;
-        let (resident_rows, resident_values) = if in_memory { (shape.rows, shape.values) } else { share(&shape, room) };
+        let (resident_rows, resident_values) =
+            if in_memory { (shape.rows, shape.values) } else { share(&shape, row_bytes, room) };
         Ok(Plan {
+            models,
             budget_bytes: budget.limit_bytes(),
             weight_bytes,
             dual_bytes,
@@ -132,9 +166,36 @@ impl Plan {
     }
 }
 
-/// Rows and values that fit into `room`, in the proportion of the whole store.
-fn share(shape: &Shape, room: u64) -> (u64, u64) {
-    let row_bytes = shape.layout.resident_bytes(1, 0) + ROW_STATE_BYTES + ORDER_BYTES;
+/// What one model takes.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Its dense vectors.
+    vector_bytes: u64,
+    /// Dual variables a row.
+    width: u64,
+}
+
+impl Model {
+    fn new(store: &dyn BlockStore, objective: &Objective) -> Self {
+        let columns = store.shape().columns + 1;
+        let width = objective.width() as u64;
+        let (vectors, more) = match &objective.penalty {
+            _ if objective.is_plain_l2() => (Identity::VECTORS, 0),
+            AnyPenalty::Group(group) => (Proximal::<SoftThreshold>::VECTORS, group.groups.bytes()),
+            _ => (Proximal::<SoftThreshold>::VECTORS, 0),
+        };
+        Model { vector_bytes: vectors * 8 * columns * width + more, width }
+    }
+
+    /// Bytes for each of its resident rows.
+    fn row_bytes(&self) -> u64 {
+        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1)
+    }
+}
+
+/// Rows and values that fit into `room`, in the proportion of the whole store, with so many bytes a row for the models.
+fn share(shape: &Shape, row_bytes: u64, room: u64) -> (u64, u64) {
+    let row_bytes = Residents::bytes(shape.layout, 1, 0) + row_bytes;
     let value_bytes = shape.layout.value_bytes(1).max(1);
     let values_per_row = shape.values as f64 / shape.rows.max(1) as f64;
     let rows = room as f64 / (row_bytes as f64 + values_per_row * value_bytes as f64);

@@ -14,14 +14,13 @@
 //! `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back uphill (O'Donoghue & Candès 2015, gradient restart).
 use super::certificate::Certificate;
 use super::link::Link;
-use super::proximal_certificate::ProximalScan;
+use super::proximal_certificate::{ProximalScan, Scanned};
+use super::task::Task;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::nearby::large_zeroed;
-use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, LazyProx, Penalty};
-use crate::solver::Weights;
-use crate::working_set::WorkingSet;
+use crate::solver::{RowState, Weights};
 
 /// θ: how far the centre goes beyond w, in steps of w.
 const EXTRAPOLATION: f64 = 0.5;
@@ -60,14 +59,17 @@ pub struct Proximal<P> {
     summed: bool,
     /// The largest dual objective that was found: a bound stays one.
     best_dual: f64,
+    scan: ProximalScan,
 }
 
 impl<P: LazyProx> Proximal<P> {
     /// Dense vectors that it holds.
     pub const VECTORS: u64 = 4;
 
-    /// Starts at `start`, which may be empty; `summed` says that all dual variables are 0.
-    pub fn new(columns: usize, objective: &Objective, lazy: P, start: &[f64], summed: bool) -> Self {
+    /// Starts where the task says.
+    pub fn new(columns: usize, task: &Task, lazy: P) -> Self {
+        let Task { objective, start_weights: start, .. } = task;
+        let summed = task.start.is_none();
         let mut w: Vec<f64> = large_zeroed(columns + 1);
         let given = start.len().min(columns + 1);
         w[..given].copy_from_slice(&start[..given]);
@@ -94,6 +96,7 @@ impl<P: LazyProx> Proximal<P> {
             steps: 0,
             summed,
             best_dual: 0.0,
+            scan: ProximalScan::default(),
             penalty,
         };
         if direct {
@@ -181,30 +184,25 @@ impl<P: LazyProx> Weights for Proximal<P> {
 }
 
 impl<P: LazyProx> Link for Proximal<P> {
-    type Scan<'a>
-        = ProximalScan<'a>
-    where
-        P: 'a;
-
     const IS_PROXIMAL: bool = true;
 
     /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough. Coordinate ascent on
     /// (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a smaller η only makes the
     /// outer loop slower.
-    fn see(&mut self, set: &WorkingSet) {
-        if self.seen || set.rows() == 0 {
+    fn see(&mut self, rows: &[RowState]) {
+        if self.seen || rows.is_empty() {
             return;
         }
         self.seen = true;
         let constant = if self.intercept { self.bias * self.bias } else { 0.0 };
         let (mut weights, mut weighted_norms) = (0.0, 0.0);
-        for state in &set.states {
+        for state in rows {
             weights += state.c;
             weighted_norms += state.c * (state.sq_norm - constant).max(0.0);
         }
         let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
-        let rows = 2.0 * set.rows() as f64 / curvature;
-        let step = |sum: f64| if sum > 0.0 { rows / sum } else { 1.0 };
+        let scale = 2.0 * rows.len() as f64 / curvature;
+        let step = |sum: f64| if sum > 0.0 { scale / sum } else { 1.0 };
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
         }
@@ -247,18 +245,27 @@ impl<P: LazyProx> Link for Proximal<P> {
         self.renew();
     }
 
-    fn scan(&mut self, dual_sums: [f64; 2]) -> ProximalScan<'_> {
+    fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
         }
-        let penalised = self.penalised();
-        let scales = self.penalty.dual_scales(&self.v[..penalised]);
         let is_bounded = !matches!(self.penalty, AnyPenalty::None(_));
-        let balance = (self.summed && self.intercept && is_bounded).then_some(dual_sums);
-        ProximalScan::new(&self.w, &mut self.v, &self.penalty, (self.bias, self.intercept), scales, balance)
+        let scales = if is_bounded { self.penalty.dual_scales(&self.v[..self.penalised()]) } else { [1.0; 2] };
+        let balanced = self.summed && self.intercept && is_bounded;
+        self.scan = ProximalScan::new(scales, balanced.then_some(dual_sums));
+        self.v.fill(0.0);
     }
 
-    fn certified(&mut self, mut certificate: Certificate) -> Certificate {
+    #[inline]
+    fn scan<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
+        let (w, v, penalty) = (&self.w[..], &mut self.v[..], &self.penalty);
+        self.scan.add(loss, row, state, Scanned { w, v, penalty, bias: self.bias, intercept: self.intercept })
+    }
+
+    fn end_scan(&mut self) -> Certificate {
+        let scan = std::mem::take(&mut self.scan);
+        let (w, v, penalty) = (&self.w[..], &mut self.v[..], &self.penalty);
+        let mut certificate = scan.finish(Scanned { w, v, penalty, bias: self.bias, intercept: self.intercept });
         // A balanced sum is that of other dual variables than ours.
         if !self.summed || !self.intercept {
             for j in 0..self.u.len() {

@@ -10,19 +10,28 @@
 //! Without any penalty v = 0 would have to hold, which no scaling reaches. There the bound is for weights of norm at most
 //! twice that of w: `F(w') ≥ -Σ c_i L*(-β_i/c_i) - 2‖w‖‖v‖` for all of those. By convexity, at most k times that gap is left to win within k times that distance.
 use super::certificate::{Certificate, Losses};
-use super::link::RowScan;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::penalty::{AnyPenalty, Penalty};
-use crate::working_set::RowState;
+use crate::solver::RowState;
 
-/// A scan over all rows.
-pub struct ProximalScan<'a> {
-    w: &'a [f64],
-    v: &'a mut [f64],
-    penalty: &'a AnyPenalty,
-    bias: f64,
-    intercept: bool,
+/// What is scanned: weights, the sum over rows that the scan makes anew, and what weights cost.
+pub struct Scanned<'a> {
+    /// The weights, fixed.
+    pub w: &'a [f64],
+    /// The sum of rows, each times its balanced dual variable.
+    pub v: &'a mut [f64],
+    /// R.
+    pub penalty: &'a AnyPenalty,
+    /// The value of the constant feature, which is the last one.
+    pub bias: f64,
+    /// Whether its weight is free of the penalty.
+    pub intercept: bool,
+}
+
+/// What a scan over all rows has found so far.
+#[derive(Default)]
+pub struct ProximalScan {
     /// Multiples of all dual variables that are tried.
     scales: [f64; 2],
     /// Multiples of negative and positive dual variables before that.
@@ -34,84 +43,39 @@ pub struct ProximalScan<'a> {
     support: u64,
 }
 
-impl<'a> ProximalScan<'a> {
-    /// Begins a scan at `w`; `v` becomes the sum of rows, each times its balanced dual variable.
-    pub fn new(
-        w: &'a [f64],
-        v: &'a mut [f64],
-        penalty: &'a AnyPenalty,
-        (bias, intercept): (f64, bool),
-        scales: [f64; 2],
-        dual_sums: Option<[f64; 2]>,
-    ) -> Self {
-        v.fill(0.0);
-        ProximalScan {
-            w,
-            v,
-            penalty,
-            bias,
-            intercept,
-            scales: if matches!(penalty, AnyPenalty::None(_)) { [1.0; 2] } else { scales },
-            balance: dual_sums.map_or([1.0; 2], balance),
-            losses: Losses::default(),
-            duals: [0.0; 2],
-            dual_mass: 0.0,
-            support: 0,
-        }
+impl ProximalScan {
+    /// Begins a scan that tries these multiples of all dual variables, balanced first if their sums are given.
+    pub fn new(scales: [f64; 2], dual_sums: Option<[f64; 2]>) -> Self {
+        ProximalScan { scales, balance: dual_sums.map_or([1.0; 2], balance), ..Default::default() }
     }
 
-    /// The best D among the scales, and the radius within which it holds.
-    fn dual_objective(&self) -> (f64, Option<f64>) {
-        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if matches!(self.penalty, AnyPenalty::None(_)) {
-            let radius = 2.0 * norm(self.w);
-            return (self.duals[0] - radius * norm(self.v), Some(radius));
-        }
-        let last = self.v.len() - 1;
-        if self.intercept && self.v[last].abs() > 1e-10 * self.dual_mass * self.bias {
-            return (f64::NEG_INFINITY, None);
-        }
-        let penalised = &self.v[..self.v.len() - usize::from(self.intercept)];
-        let largest = self.penalty.feasible_scale(penalised);
-        let bound = |(&scale, &dual): (&f64, &f64)| {
-            let (again, scale) = if scale > largest { (largest / scale, largest) } else { (1.0, scale) };
-            again * dual - self.penalty.conjugate(penalised, scale)
-        };
-        (self.scales.iter().zip(&self.duals).map(bound).fold(f64::NEG_INFINITY, f64::max), None)
-    }
-}
-
-/// Multiples of negative and positive dual variables for which both add up to the same.
-fn balance(sums: [f64; 2]) -> [f64; 2] {
-    let less = sums[0].min(sums[1]);
-    sums.map(|sum| if sum > less { less / sum } else { 1.0 })
-}
-
-impl RowScan for ProximalScan<'_> {
+    /// Adds a row, and returns its margin.
     #[inline]
-    fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
-        let last = self.w.len() - 1;
+    pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState, scanned: Scanned) -> f64 {
+        let Scanned { w, v, bias, .. } = scanned;
+        let last = w.len() - 1;
         let RowState { y, c, beta, .. } = *state;
-        let z = row.dot(self.w) + self.bias * self.w[last];
+        let z = row.dot(w) + bias * w[last];
         self.losses.add(loss, y, c, z);
         let beta = beta * self.balance[usize::from(beta > 0.0)];
         for (sum, scale) in self.duals.iter_mut().zip(self.scales) {
             *sum += loss.dual_value(y, scale * beta, c);
         }
         if beta != 0.0 {
-            row.add_to(self.v, beta);
-            self.v[last] += beta * self.bias;
+            row.add_to(v, beta);
+            v[last] += beta * bias;
             self.dual_mass += beta.abs();
             self.support += 1;
         }
         z
     }
 
-    fn finish(self) -> Certificate {
-        let penalised = self.w.len() - usize::from(self.intercept);
-        let (norm, square) = self.penalty.along(&self.w[..penalised]);
+    /// The certificate of all rows that were added.
+    pub fn finish(self, scanned: Scanned) -> Certificate {
+        let (dual, radius) = self.dual_objective(&scanned);
+        let Scanned { w, penalty, intercept, .. } = scanned;
+        let (norm, square) = penalty.along(&w[..w.len() - usize::from(intercept)]);
         let best = self.losses.best_along(norm, square);
-        let (dual, radius) = self.dual_objective();
         Certificate {
             objective: best.0,
             // No loss is ever negative.
@@ -121,4 +85,31 @@ impl RowScan for ProximalScan<'_> {
             radius,
         }
     }
+
+    /// The best D among the scales, and the radius within which it holds.
+    fn dual_objective(&self, scanned: &Scanned) -> (f64, Option<f64>) {
+        let Scanned { w, v, penalty, bias, intercept } = scanned;
+        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if matches!(penalty, AnyPenalty::None(_)) {
+            let radius = 2.0 * norm(w);
+            return (self.duals[0] - radius * norm(v), Some(radius));
+        }
+        let last = v.len() - 1;
+        if *intercept && v[last].abs() > 1e-10 * self.dual_mass * bias {
+            return (f64::NEG_INFINITY, None);
+        }
+        let penalised = &v[..v.len() - usize::from(*intercept)];
+        let largest = penalty.feasible_scale(penalised);
+        let bound = |(&scale, &dual): (&f64, &f64)| {
+            let (again, scale) = if scale > largest { (largest / scale, largest) } else { (1.0, scale) };
+            again * dual - penalty.conjugate(penalised, scale)
+        };
+        (self.scales.iter().zip(&self.duals).map(bound).fold(f64::NEG_INFINITY, f64::max), None)
+    }
+}
+
+/// Multiples of negative and positive dual variables for which both add up to the same.
+fn balance(sums: [f64; 2]) -> [f64; 2] {
+    let less = sums[0].min(sums[1]);
+    sums.map(|sum| if sum > less { less / sum } else { 1.0 })
 }

@@ -1,0 +1,102 @@
+//! The rows that are in memory: one arena, shared by all models that train on them (SBM, section 5.1).
+use crate::block::{Block, Layout, Row};
+use crate::store::Shape;
+
+/// Resident rows.
+pub struct Residents {
+    /// The rows.
+    pub block: Block,
+    /// ‖x‖² of each row.
+    pub sq_norms: Vec<f64>,
+    /// Where each row lies in the store: rows of the blocks before its own, plus its number in the block.
+    pub positions: Vec<u64>,
+}
+
+impl Residents {
+    /// Bytes of a row besides its block.
+    pub const ROW_BYTES: u64 = 16;
+
+    /// All rows of a block that stays where it is.
+    pub fn over(block: &Block) -> Self {
+        let sq_norms = (0..block.rows()).map(|i| block.row(i).sq_norm()).collect();
+        Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect() }
+    }
+
+    /// No rows yet, and room for `rows` rows and `values` values.
+    pub fn with_capacity(shape: Shape, rows: usize, values: usize) -> Self {
+        let block = Block::with_capacity(shape.layout, shape.columns as usize, rows, values);
+        Residents { block, sq_norms: Vec::with_capacity(rows), positions: Vec::with_capacity(rows) }
+    }
+
+    /// Bytes of memory for so much.
+    pub fn bytes(layout: Layout, rows: u64, values: u64) -> u64 {
+        layout.resident_bytes(rows, values) + rows * Self::ROW_BYTES
+    }
+
+    /// Rows in memory.
+    pub fn rows(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Appends row `i` of `block`.
+    pub fn push(&mut self, block: &Block, i: usize, position: u64) {
+        self.sq_norms.push(block.row(i).sq_norm());
+        self.block.push_from(block, i);
+        self.positions.push(position);
+    }
+
+    /// Keeps the rows that are marked, moving them together.
+    pub fn retain(&mut self, keep: &[bool]) {
+        self.block.retain(|i| keep[i]);
+        retain(&mut self.sq_norms, keep);
+        retain(&mut self.positions, keep);
+    }
+}
+
+/// Keeps the items that are marked.
+pub fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
+    let mut marks = keep.iter();
+    items.retain(|_| marks.next().is_some_and(|&kept| kept));
+}
+
+/// The resident rows that one model trains on, in its own numbers.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    block: &'a Block,
+    /// The number of each row among all residents; without it they are the same.
+    numbers: Option<&'a [u32]>,
+}
+
+impl<'a> View<'a> {
+    /// The rows with these numbers.
+    pub fn new(residents: &'a Residents, numbers: &'a [u32]) -> Self {
+        // Numbers ascend, so as many as there are rows are all of them.
+        let numbers = (numbers.len() < residents.rows()).then_some(numbers);
+        View { block: &residents.block, numbers }
+    }
+
+    #[inline(always)]
+    fn number(&self, i: usize) -> usize {
+        match self.numbers {
+            None => i,
+            Some(numbers) => numbers[i] as usize,
+        }
+    }
+
+    /// Row `i` of the model.
+    #[inline(always)]
+    pub fn row(&self, i: usize) -> Row<'a> {
+        self.block.row(self.number(i))
+    }
+
+    /// Values of row `i`.
+    pub fn row_len(&self, i: usize) -> usize {
+        self.block.row_len(self.number(i))
+    }
+
+    /// Brings row `i` closer to the processor.
+    #[inline(always)]
+    pub fn prefetch(&self, i: usize) {
+        self.block.prefetch(self.number(i));
+    }
+}

@@ -1,0 +1,481 @@
+//! One model in training: its problem, its dual variables, its rows, and how far it is.
+use std::time::Instant;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::certificate::Certificate;
+use super::duals::{DualSums, Duals};
+use super::limits::Limits;
+use super::plan::Plan;
+use super::problem::{Problem, States};
+use super::schedule::{GainSchedule, ProximalSchedule};
+use super::{Centre, Cost, Selection, Status, Task, TrainError, TrainOptions, Trained};
+use crate::block::Block;
+use crate::order::Order;
+use crate::residents::{self, Residents, View};
+use crate::solver::Sweep;
+
+/// Sweeps per step, at most, where no number was given: more than three hardly save passes.
+const MOST_ROUNDS: u32 = 4;
+/// Another sweep pays if this one gained more than this part of the first one of the step.
+const ROUND_PAYS: f64 = 0.1;
+/// A pass that raised the dual objective by less than this many tolerances may be one of the last.
+const NEAR: f64 = 10.0;
+/// At most this often the dual variables are saved while everything is in memory, where sweeps may take milliseconds.
+const SAVE_SECONDS: f64 = 10.0;
+/// A row of a block that did not become a resident.
+pub const ABSENT: u32 = u32::MAX;
+
+/// What a model does with the blocks of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Trains on them.
+    Training,
+    /// Certifies itself on them.
+    Scanning,
+    /// Nothing any more.
+    Done(Status),
+}
+
+/// A model in training.
+pub struct Learner<'a, P: Problem> {
+    problem: P,
+    task: &'a Task,
+    options: &'a TrainOptions,
+    duals: Duals,
+    /// Those of the block at hand.
+    block_duals: Vec<f64>,
+    order: Box<dyn Order>,
+    random: Xoshiro256PlusPlus,
+    /// Its resident rows, and their numbers among all residents, ascending.
+    states: P::States,
+    numbers: Vec<u32>,
+    /// Rows have become resident while it was not looking.
+    stale: bool,
+    /// What its rows are worth, for the choice of those that stay.
+    scores: Vec<(f64, u32)>,
+    pub phase: Phase,
+    pub dual_objective: f64,
+    pub gap_estimate: Option<f64>,
+    pub certificate: Option<Certificate>,
+    /// Its own part of the cost: sweeps, visits, and seconds of both kinds of work.
+    pub cost: Cost,
+    /// The dual objective when the pass began.
+    before: f64,
+    passes: u64,
+    gains: GainSchedule,
+    proximal_steps: ProximalSchedule,
+    saved: Instant,
+}
+
+impl<'a, P: Problem> Learner<'a, P> {
+    /// Begins where the task says.
+    pub fn new(
+        problem: P,
+        task: &'a Task,
+        options: &'a TrainOptions,
+        plan: &Plan,
+        rows: u64,
+    ) -> Result<Self, TrainError> {
+        let numbers = rows * problem.width() as u64;
+        let mut duals = if plan.duals_on_disk {
+            let beside = task.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+            Duals::on_disk(numbers, beside.unwrap_or(&std::env::temp_dir()))?
+        } else {
+            Duals::in_memory(numbers)
+        };
+        if let Some(start) = &task.start {
+            duals.begin_with(start)?;
+        }
+        let mut learner = Learner {
+            states: problem.no_states(),
+            problem,
+            task,
+            options,
+            duals,
+            block_duals: Vec::new(),
+            order: options.order.make(),
+            random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
+            numbers: Vec::new(),
+            stale: false,
+            scores: Vec::new(),
+            phase: Phase::Training,
+            dual_objective: 0.0,
+            gap_estimate: None,
+            certificate: None,
+            cost: Cost::default(),
+            before: 0.0,
+            passes: 0,
+            gains: GainSchedule::new(options.tolerance),
+            proximal_steps: ProximalSchedule::new(options.tolerance),
+            saved: Instant::now(),
+        };
+        if task.start.is_some() && !plan.in_memory {
+            // Sums up the weights. How good they are shows after the first pass.
+            learner.begin_scan()?;
+        }
+        Ok(learner)
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done(_))
+    }
+
+    /// Whether a row has a part in what is minimised.
+    pub fn wants(&self, block: &Block, i: usize, position: u64) -> bool {
+        let info = block.info(i);
+        self.problem.wants(&info) && self.task.keeps(&info, position)
+    }
+
+    /// A block has come; its row i is resident as number `places[i]`, if it is.
+    pub fn take(&mut self, block: &Block, first: u64, places: &[u32], residents: &Residents) -> Result<(), TrainError> {
+        match self.phase {
+            Phase::Training => self.take_rows(block, first, places, residents),
+            Phase::Scanning => {
+                self.stale |= places.iter().any(|&place| place != ABSENT);
+                self.scan(block, first)
+            }
+            Phase::Done(_) => Ok(()),
+        }
+    }
+
+    fn take_rows(
+        &mut self,
+        block: &Block,
+        first: u64,
+        places: &[u32],
+        residents: &Residents,
+    ) -> Result<(), TrainError> {
+        let width = self.problem.width();
+        self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
+        for (i, &place) in places.iter().enumerate() {
+            if !self.wants(block, i, first + i as u64) {
+                continue;
+            }
+            self.problem.look_back(block.row(i), &block.info(i));
+            if place != ABSENT {
+                let (sq_norm, duals) = (residents.sq_norms[place as usize], &self.block_duals[i * width..][..width]);
+                self.problem.push(&mut self.states, &block.info(i), sq_norm, duals);
+                self.numbers.push(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Trains on all residents from now on, also on those that came before.
+    pub fn enter(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        self.phase = Phase::Training;
+        if !std::mem::take(&mut self.stale) {
+            return Ok(());
+        }
+        (self.states, self.numbers) = (self.problem.no_states(), Vec::new());
+        self.order = self.options.order.make();
+        let width = self.problem.width();
+        for (number, &position) in residents.positions.iter().enumerate() {
+            if self.wants(&residents.block, number, position) {
+                self.duals.read(position * width as u64, width, &mut self.block_duals)?;
+                let info = residents.block.info(number);
+                self.problem.push(&mut self.states, &info, residents.sq_norms[number], &self.block_duals);
+                self.numbers.push(number as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Residents are there that it has not seen.
+    pub fn join_late(&mut self) {
+        self.stale = true;
+    }
+
+    /// Sweeps over its resident rows, as often as asked for or as long as it pays: rows that come later may undo what is done too well now. Then
+    /// writes the dual variables back and looks which rows are worth keeping.
+    pub fn solve_step(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        self.begin_step();
+        let most = self.options.rounds.unwrap_or(MOST_ROUNDS);
+        let mut first_gain: Option<f64> = None;
+        for _ in 0..most {
+            let gain = self.sweep(residents).gain;
+            if self.options.centre == Centre::AfterSweep {
+                self.advance();
+            }
+            let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
+            if self.options.rounds.is_none() && !pays {
+                break;
+            }
+        }
+        self.write_back(residents)?;
+        self.score(residents);
+        Ok(())
+    }
+
+    fn begin_step(&mut self) {
+        self.order.resize(self.states.rows());
+        self.order.begin_step();
+        self.problem.see(&self.states);
+    }
+
+    fn sweep(&mut self, residents: &Residents) -> Sweep {
+        let begin = Instant::now();
+        self.order.begin_sweep(self.states.rows(), &mut self.random);
+        let rows = View::new(residents, &self.numbers);
+        let sweep = self.problem.sweep(rows, &mut self.states, &mut *self.order);
+        self.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        self.cost.sweeps += 1;
+        self.cost.visits += sweep.visits;
+        if !P::IS_PROXIMAL {
+            self.dual_objective += sweep.gain;
+        }
+        sweep
+    }
+
+    /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again.
+    fn advance(&mut self) {
+        if P::IS_PROXIMAL {
+            self.problem.advance();
+            self.order.begin_step();
+        }
+    }
+
+    fn write_back(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        let Learner { duals, numbers, states, .. } = self;
+        let items = numbers.iter().enumerate();
+        Ok(duals.set(items.map(|(i, &number)| (residents.positions[number as usize], states.duals(i))))?)
+    }
+
+    fn score(&mut self, residents: &Residents) {
+        let Learner { problem, numbers, states, scores, random, options, .. } = self;
+        let rows = View::new(residents, numbers);
+        scores.clear();
+        scores.extend(numbers.iter().enumerate().map(|(i, &number)| match options.selection {
+            Selection::Random => ((random.next_u64() >> 11) as f64, number),
+            selection => (problem.score(selection, rows.row(i), states, i), number),
+        }));
+        scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    }
+
+    /// Its resident rows, the one most worth keeping first.
+    pub fn favourites(&self) -> impl Iterator<Item = u32> {
+        self.scores.iter().map(|&(_, number)| number)
+    }
+
+    /// Just the residents that are marked stay; `numbers` are their new numbers.
+    pub fn retain(&mut self, keep: &[bool], numbers: &[u32]) {
+        let own: Vec<bool> = self.numbers.iter().map(|&number| keep[number as usize]).collect();
+        self.states.retain(&own);
+        self.order.retain(&mut |i| own[i]);
+        residents::retain(&mut self.numbers, &own);
+        self.numbers.iter_mut().for_each(|number| *number = numbers[*number as usize]);
+    }
+
+    /// Every block of a pass has come.
+    pub fn end_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+        match self.phase {
+            Phase::Done(_) => Ok(()),
+            Phase::Scanning => {
+                let gap = self.end_scan();
+                self.proximal_steps.note(gap);
+                self.phase = match limits.reason_to_stop(self.passes) {
+                    _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
+                    Some(status) => Phase::Done(status),
+                    None => Phase::Training,
+                };
+                self.begin_look_back();
+                Ok(())
+            }
+            Phase::Training => self.end_training_pass(limits),
+        }
+    }
+
+    fn end_training_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+        if self.cost.visits == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        if self.options.centre == Centre::AfterPass {
+            self.advance();
+        }
+        self.passes += 1;
+        self.end_look_back();
+        // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
+        let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
+        let stop = limits.reason_to_stop(self.passes).is_some();
+        if stop || is_near || (P::IS_PROXIMAL && self.proximal_steps.is_due()) {
+            return self.begin_scan();
+        }
+        self.begin_look_back();
+        Ok(())
+    }
+
+    /// Early passes are far from the end, and not worth another product a row.
+    fn begin_look_back(&mut self) {
+        let gain = self.dual_objective - self.before;
+        self.before = self.dual_objective;
+        if self.passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
+            self.problem.remember();
+        }
+    }
+
+    fn end_look_back(&mut self) {
+        let Some(objective) = self.problem.looked_back() else { return };
+        let gap = (objective - self.dual_objective).max(0.0) / objective.abs().max(f64::MIN_POSITIVE);
+        self.gap_estimate = Some(gap);
+    }
+
+    /// The blocks of the next pass certify what there is. Begins anew where a pass has been broken off.
+    pub fn begin_scan(&mut self) -> Result<(), TrainError> {
+        if self.is_done() {
+            return Ok(());
+        }
+        self.phase = Phase::Scanning;
+        self.problem.forget();
+        // Only an intercept asks for them.
+        let sums = if self.task.objective.intercept { self.duals.sums()? } else { DualSums::default() };
+        self.problem.begin_scan(sums.0);
+        Ok(())
+    }
+
+    fn scan(&mut self, block: &Block, first: u64) -> Result<(), TrainError> {
+        let begin = Instant::now();
+        let width = self.problem.width();
+        self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
+        // One row at a time.
+        let mut states = self.problem.no_states();
+        let mut moved = false;
+        for i in 0..block.rows() {
+            let wanted = self.wants(block, i, first + i as u64);
+            let duals = &mut self.block_duals[i * width..][..width];
+            if wanted {
+                // A start from another objective may lie outside the bounds of this one.
+                states.clear();
+                self.problem.push(&mut states, &block.info(i), 0.0, duals);
+                moved |= duals != states.duals(0);
+                duals.copy_from_slice(states.duals(0));
+                self.problem.scan(block.row(i), &states, 0);
+            } else {
+                moved |= duals.iter().any(|&dual| dual != 0.0);
+                duals.fill(0.0);
+            }
+        }
+        if moved {
+            self.duals.write(first * width as u64, &self.block_duals)?;
+        }
+        self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn end_scan(&mut self) -> f64 {
+        let certificate = self.problem.end_scan();
+        self.dual_objective = certificate.dual_objective;
+        self.certificate = Some(certificate);
+        certificate.relative_gap()
+    }
+
+    fn certify_resident(&mut self, residents: &Residents) -> f64 {
+        let begin = Instant::now();
+        let mut sums = DualSums::default();
+        if self.task.objective.intercept {
+            (0..self.states.rows()).for_each(|i| self.states.duals(i).iter().for_each(|&dual| sums.add(dual)));
+        }
+        self.problem.begin_scan(sums.0);
+        let rows = View::new(residents, &self.numbers);
+        for i in 0..self.states.rows() {
+            let slack = self.problem.scan(rows.row(i), &self.states, i);
+            self.order.revise(i, slack);
+        }
+        let gap = self.end_scan();
+        self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+        gap
+    }
+
+    /// Everything is resident: sweeps and certifies until it is done, or until `pause` says so after a sweep.
+    pub fn run_resident(
+        &mut self,
+        residents: &Residents,
+        limits: &Limits,
+        pause: impl Fn() -> bool,
+    ) -> Result<(), TrainError> {
+        if self.cost.sweeps == 0 && self.begin_resident(residents)? {
+            return self.end_resident(residents, Status::Converged);
+        }
+        while !self.is_done() {
+            let mut sweep = self.sweep(residents);
+            for _ in 1..self.problem.sweeps() {
+                sweep = self.sweep(residents);
+            }
+            self.advance();
+            // Short sweeps over few rows are parts of a pass.
+            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.states.rows() as u64) {
+                self.certify_resident(residents);
+                return self.end_resident(residents, status);
+            }
+            let is_due = match P::IS_PROXIMAL {
+                true => self.proximal_steps.is_due(),
+                false => self.gains.is_due(&sweep, self.dual_objective),
+            };
+            if is_due {
+                let gap = self.certify_resident(residents);
+                if gap <= self.options.tolerance {
+                    return self.end_resident(residents, Status::Converged);
+                }
+                self.gains.note(gap);
+                self.proximal_steps.note(gap);
+            }
+            if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
+                self.write_back(residents)?;
+                self.save(Cost::default())?;
+            }
+            if pause() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it begins at the end.
+    fn begin_resident(&mut self, residents: &Residents) -> Result<bool, TrainError> {
+        if self.states.rows() == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        self.begin_step();
+        if self.task.start.is_none() {
+            return Ok(false);
+        }
+        // The first scan sums up w; only the second one tells how good it is.
+        self.certify_resident(residents);
+        Ok(self.certify_resident(residents) <= self.options.tolerance)
+    }
+
+    fn end_resident(&mut self, residents: &Residents, status: Status) -> Result<(), TrainError> {
+        self.write_back(residents)?;
+        self.save(Cost::default())?;
+        self.phase = Phase::Done(status);
+        (self.states, self.numbers) = (self.problem.no_states(), Vec::new());
+        Ok(())
+    }
+
+    /// Keeps the state of the run on disk; `shared` is what all models together have cost.
+    pub fn save(&mut self, shared: Cost) -> Result<(), TrainError> {
+        if let Some(file) = &self.task.checkpoint {
+            let cost = self.cost.with(&shared);
+            file.save(&self.task.objective, cost, &self.duals, self.problem.to_save())?;
+        }
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// The weights as they are.
+    pub fn weights(&self) -> &[f64] {
+        self.problem.weights()
+    }
+
+    /// What came of it.
+    pub fn into_trained(self, shared: Cost) -> Result<Trained, TrainError> {
+        let (Some(certificate), Phase::Done(status)) = (self.certificate, self.phase) else {
+            return Err(TrainError::NoWeight);
+        };
+        let mut weights = self.problem.into_weights();
+        weights.iter_mut().for_each(|w| *w *= certificate.multiple);
+        let cost = self.cost.with(&shared);
+        Ok(Trained { weights, duals: self.duals, status, certificate, cost, baseline: None })
+    }
+}

@@ -1,0 +1,41 @@
+//! What one model is trained for.
+use std::fmt;
+use std::sync::Arc;
+
+use super::checkpoint::CheckpointFile;
+use super::duals::Start;
+use crate::block::RowInfo;
+use crate::objective::Objective;
+
+/// One of the models that train together on each loaded block.
+#[derive(Debug)]
+pub struct Task {
+    /// What is minimised.
+    pub objective: Objective,
+    /// Rows that have no part in it, such as a fold that is held out.
+    pub rows: Option<Arc<dyn RowFilter>>,
+    /// Dual variables to start from. They are brought within their bounds.
+    pub start: Option<Start>,
+    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty than ½‖w‖².
+    pub start_weights: Vec<f64>,
+    /// Where the dual variables are kept while training, at least once a pass.
+    pub checkpoint: Option<CheckpointFile>,
+}
+
+impl Task {
+    /// All rows, from the beginning.
+    pub fn new(objective: Objective) -> Self {
+        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None }
+    }
+
+    /// Whether a row may have a part in the objective.
+    pub fn keeps(&self, info: &RowInfo, position: u64) -> bool {
+        self.rows.as_ref().is_none_or(|rows| rows.keeps(info, position))
+    }
+}
+
+/// Chooses rows.
+pub trait RowFilter: fmt::Debug + Send + Sync {
+    /// Whether the row at this position of the store is trained on.
+    fn keeps(&self, info: &RowInfo, position: u64) -> bool;
+}
