@@ -8,22 +8,23 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
+use towline::model::Model as LibraryModel;
 use towline::objective::{Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
 use towline::store::features::FeatureMap;
-use towline::store::{BlockStore, DiskStore};
-use towline::trainer::{self, Certificate, Cost, Start, Status, TrainOptions};
+use towline::store::{BlockStore, DiskStore, MemoryStore};
+use towline::trainer::{self, Start, Status, Task, TrainOptions, Trained};
 
 use crate::errors::{OrRaise, bad_value};
-use crate::model::{self, Model};
+use crate::model::Model;
 use crate::rows::Rows;
 use crate::store::Store;
 use crate::watch::Watch;
 
-/// What to minimise and how, as a dictionary.
+/// What one model minimises, as a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Arguments<'py> {
+pub struct Problem<'py> {
     loss: String,
     epsilon: f64,
     delta: f64,
@@ -43,17 +44,11 @@ pub struct Arguments<'py> {
     sides: (String, String),
     /// Weights of the negative and the positive side.
     side_weights: (f64, f64),
-    tolerance: f64,
-    max_passes: u64,
-    max_seconds: Option<f64>,
-    seed: u64,
     /// Dual variables and weights of an earlier run.
     start: Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>,
-    memory: Option<u64>,
-    callback: Option<Py<PyAny>>,
 }
 
-impl Arguments<'_> {
+impl Problem<'_> {
     fn objective(&self) -> PyResult<Objective> {
         let groups = self.groups.clone().map(|(of_column, weights)| GroupMap::new(of_column, weights));
         let groups = groups.transpose().map_err(bad_value)?;
@@ -73,102 +68,68 @@ impl Arguments<'_> {
         })
     }
 
-    fn options(&self, stop: &Arc<AtomicBool>) -> PyResult<TrainOptions> {
-        let start = self.start.as_ref();
-        Ok(TrainOptions {
-            tolerance: self.tolerance,
-            max_passes: self.max_passes,
-            max_time: self.max_seconds.map(Duration::try_from_secs_f64).transpose().map_err(bad_value)?,
-            seed: self.seed,
-            start: start.map(|(duals, _)| Start::Values(duals.as_array().to_vec())),
-            start_weights: start.map(|(_, weights)| weights.as_array().to_vec()).unwrap_or_default(),
-            stop: stop.clone(),
-            ..TrainOptions::new(self.objective()?)
-        })
+    fn task(&self) -> PyResult<Task> {
+        let mut task = Task::new(self.objective()?);
+        if let Some((duals, weights)) = &self.start {
+            task.start = Some(Start::Values(duals.as_array().to_vec()));
+            task.start_weights = weights.as_array().to_vec();
+        }
+        Ok(task)
     }
 }
 
-/// What came of training.
-#[pyclass(frozen, module = "towline._native")]
+/// How to train, as a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Limits {
+    tolerance: f64,
+    max_passes: u64,
+    max_seconds: Option<f64>,
+    seed: u64,
+    memory: Option<u64>,
+    threads: Option<usize>,
+    callback: Option<Py<PyAny>>,
+    /// Whether dual variables are wanted, for a later start from them.
+    keep_duals: bool,
+}
+
+impl Limits {
+    fn options(&self, tasks: Vec<Task>, stop: &Arc<AtomicBool>) -> PyResult<TrainOptions> {
+        let mut tasks = tasks.into_iter();
+        let first = tasks.next().ok_or_else(|| bad_value("there is nothing to train"))?;
+        let mut options = TrainOptions::of(first);
+        options.tasks.extend(tasks);
+        options.tolerance = self.tolerance;
+        options.max_passes = self.max_passes;
+        options.max_time = self.max_seconds.map(Duration::try_from_secs_f64).transpose().map_err(bad_value)?;
+        options.seed = self.seed;
+        options.threads = self.threads.unwrap_or(options.threads);
+        options.stop = stop.clone();
+        Ok(options)
+    }
+}
+
+/// What came of training one model.
+#[pyclass(frozen, get_all, module = "towline._native")]
 pub struct Fitted {
-    weights: Py<PyArray1<f64>>,
-    duals: Option<Py<PyArray1<f64>>>,
-    header: String,
-    status: Status,
-    certificate: Certificate,
-    cost: Cost,
-    /// The exception that ended it.
-    raised: Option<PyErr>,
-    model: Option<Py<Model>>,
-}
-
-#[pymethods]
-impl Fitted {
     /// Weights by column, and that of the constant feature last.
-    #[getter]
-    fn weights(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
-        self.weights.clone_ref(py)
-    }
-
+    weights: Py<PyArray1<f64>>,
     /// The dual variable of each row, if they were asked for.
-    #[getter]
-    fn duals(&self, py: Python<'_>) -> Option<Py<PyArray1<f64>>> {
-        self.duals.as_ref().map(|duals| duals.clone_ref(py))
-    }
-
-    /// What a model file says of it, as JSON.
-    #[getter]
-    fn header(&self) -> &str {
-        &self.header
-    }
-
+    duals: Option<Py<PyArray1<f64>>>,
+    /// The model in the feature numbers or names of the data.
+    model: Py<Model>,
     /// converged, out-of-passes, out-of-time or interrupted.
-    #[getter]
-    fn status(&self) -> &'static str {
-        status_name(self.status)
-    }
-
-    /// The objective.
-    #[getter]
-    fn objective(&self) -> f64 {
-        self.certificate.objective
-    }
-
+    status: &'static str,
+    /// F.
+    objective: f64,
     /// The relative duality gap.
-    #[getter]
-    fn gap(&self) -> f64 {
-        self.certificate.relative_gap()
-    }
-
-    /// Passes over the data.
-    #[getter]
-    fn passes(&self) -> u64 {
-        self.cost.passes
-    }
-
+    gap: f64,
+    /// Passes over the data, all models together.
+    passes: u64,
     /// Sweeps over rows in memory.
-    #[getter]
-    fn sweeps(&self) -> u64 {
-        self.cost.sweeps
-    }
-
-    /// Bytes read from the store.
-    #[getter]
-    fn bytes_read(&self) -> u64 {
-        self.cost.bytes_read
-    }
-
-    /// The model in the feature numbers or names of the store, if one was trained on.
-    #[getter]
-    fn model(&self, py: Python<'_>) -> Option<Py<Model>> {
-        self.model.as_ref().map(|model| model.clone_ref(py))
-    }
-
-    /// The exception that ended training early: KeyboardInterrupt, or what the callback raised.
-    #[getter]
-    fn raised(&self, py: Python<'_>) -> Option<PyErr> {
-        self.raised.as_ref().map(|error| error.clone_ref(py))
-    }
+    sweeps: u64,
+    /// Bytes read from the store, all models together.
+    bytes_read: u64,
 }
 
 /// The name of a status.
@@ -181,46 +142,86 @@ pub fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// Trains on rows in memory or on a store.
-#[pyfunction]
-#[pyo3(signature = (data, arguments, keep_duals=false))]
-pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, arguments: Arguments<'_>, keep_duals: bool) -> PyResult<Fitted> {
-    let (store, on_disk): (Arc<dyn BlockStore>, Option<Arc<DiskStore>>) = if let Ok(rows) = data.cast::<Rows>() {
-        (rows.get().store(), None)
-    } else if let Ok(store) = data.cast::<Store>() {
-        (store.get().store.clone(), Some(store.get().store.clone()))
-    } else {
-        return Err(PyTypeError::new_err("data is neither Rows nor a Store"));
-    };
-    let stop = Arc::new(AtomicBool::new(false));
-    let options = arguments.options(&stop)?;
-    let budget = match (arguments.memory, &on_disk) {
-        (Some(bytes), _) => Budget::new(bytes),
-        (None, Some(_)) => Budget::new(towline::machine::default_memory_bytes()),
-        // The data is in memory already; what comes on top is little.
-        (None, None) => Budget::unlimited(),
-    };
-    let mut watch = Watch::new(arguments.callback, stop);
-    let rows = store.shape().rows;
-    let trained = py.detach(|| trainer::train(store, &options, &budget, &mut watch)).or_raise()?;
-    let header = model::header(&trained, &options.objective, rows);
-    let model = match &on_disk {
-        Some(store) => {
-            let features = FeatureMap::read(store.path(), store.manifest(), &budget).or_raise()?;
-            let model = towline::model::Model::new(&trained, &options.objective, store, &features);
-            Some(Py::new(py, Model::from(model))?)
+/// Where rows lie.
+enum Data {
+    Memory(Arc<MemoryStore>),
+    Disk(Arc<DiskStore>),
+}
+
+impl Data {
+    fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(rows) = data.cast::<Rows>() {
+            Ok(Data::Memory(rows.get().store()))
+        } else if let Ok(store) = data.cast::<Store>() {
+            Ok(Data::Disk(store.get().store.clone()))
+        } else {
+            Err(PyTypeError::new_err("data is neither Rows nor a Store"))
         }
-        None => None,
+    }
+
+    fn store(&self) -> Arc<dyn BlockStore> {
+        match self {
+            Data::Memory(store) => store.clone(),
+            Data::Disk(store) => store.clone(),
+        }
+    }
+
+    fn budget(&self, memory: Option<u64>) -> Budget {
+        match (memory, self) {
+            (Some(bytes), _) => Budget::new(bytes),
+            (None, Data::Disk(_)) => Budget::new(towline::machine::default_memory_bytes()),
+            // The data is in memory already; what comes on top is little.
+            (None, Data::Memory(_)) => Budget::unlimited(),
+        }
+    }
+
+    fn models(&self, all: &[Trained], tasks: &[Task], budget: &Budget) -> PyResult<Vec<Model>> {
+        let all = all.iter().zip(tasks);
+        match self {
+            Data::Memory(store) => {
+                let rows = store.shape().rows;
+                Ok(all.map(|(trained, task)| Model::of_columns(trained, &task.objective, rows)).collect())
+            }
+            Data::Disk(store) => {
+                let features = FeatureMap::read(store.path(), store.manifest(), budget).or_raise()?;
+                let model = |trained, task: &Task| LibraryModel::new(trained, &task.objective, store, &features);
+                Ok(all.map(|(trained, task)| model(trained, task).into()).collect())
+            }
+        }
+    }
+}
+
+/// Trains a model for each problem, all together on rows in memory or on a store. Returns them, and the exception that ended training early:
+/// KeyboardInterrupt, or what the callback raised.
+#[pyfunction]
+pub fn train(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    problems: Vec<Problem<'_>>,
+    limits: Limits,
+) -> PyResult<(Vec<Fitted>, Option<PyErr>)> {
+    let data = Data::of(data)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let tasks = problems.iter().map(Problem::task).collect::<PyResult<Vec<_>>>()?;
+    let options = limits.options(tasks, &stop)?;
+    let budget = data.budget(limits.memory);
+    let mut watch = Watch::new(limits.callback, stop);
+    let trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
+    let models = data.models(&trained, &options.tasks, &budget)?;
+    let fitted = |(trained, model): (Trained, Model)| {
+        let duals = if limits.keep_duals { Some(trained.duals.values().map_err(bad_value)?) } else { None };
+        Ok(Fitted {
+            weights: PyArray1::from_vec(py, trained.weights).unbind(),
+            duals: duals.map(|duals| PyArray1::from_vec(py, duals).unbind()),
+            model: Py::new(py, model)?,
+            status: status_name(trained.status),
+            objective: trained.certificate.objective,
+            gap: trained.certificate.relative_gap(),
+            passes: trained.cost.passes,
+            sweeps: trained.cost.sweeps,
+            bytes_read: trained.cost.bytes_read,
+        })
     };
-    let duals = if keep_duals { Some(trained.duals.values().map_err(bad_value)?) } else { None };
-    Ok(Fitted {
-        duals: duals.map(|duals| PyArray1::from_vec(py, duals).unbind()),
-        header: serde_json::to_string(&header).map_err(bad_value)?,
-        status: trained.status,
-        certificate: trained.certificate,
-        cost: trained.cost,
-        weights: PyArray1::from_vec(py, trained.weights).unbind(),
-        raised: watch.raised,
-        model,
-    })
+    let all = trained.into_iter().zip(models).map(fitted).collect::<PyResult<Vec<_>>>()?;
+    Ok((all, watch.raised))
 }

@@ -1,11 +1,13 @@
 //! Models: bytes, files, weights by feature, and scores for files.
 use std::path::PathBuf;
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
+use pyo3_arrow::PyRecordBatchReader;
 use towline::budget::Budget;
-use towline::input::{Progress, RowBatch};
+use towline::input::arrow::ArrowSource;
+use towline::input::{Progress, RowBatch, RowSource};
 use towline::model::{Header, Model as LibraryModel, VERSION, Weights};
 use towline::objective::Objective;
 use towline::predict::Scorer;
@@ -26,37 +28,51 @@ impl From<LibraryModel> for Model {
     }
 }
 
-/// The header of a model of raw columns.
-pub fn header(trained: &Trained, objective: &Objective, rows: u64) -> Header {
-    let last = trained.weights.len() - 1;
-    Header {
-        version: VERSION,
-        created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
-        objective: objective.clone(),
-        status: trained.status,
-        certificate: trained.certificate,
-        cost: trained.cost,
-        baseline: trained.baseline,
-        rows,
-        features: last as u64,
-        intercept: trained.weights[last] * objective.bias,
-        unit_rows: false,
-        named_features: false,
+impl Model {
+    /// The model of arrays: column j is feature number j.
+    pub fn of_columns(trained: &Trained, objective: &Objective, rows: u64) -> Self {
+        let (weights, bias) = trained.weights.split_at(trained.weights.len() - 1);
+        let header = Header {
+            version: VERSION,
+            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+            objective: objective.clone(),
+            status: trained.status,
+            certificate: trained.certificate,
+            cost: trained.cost,
+            baseline: trained.baseline,
+            rows,
+            features: weights.len() as u64,
+            intercept: bias[0] * objective.bias,
+            unit_rows: false,
+            named_features: false,
+        };
+        let present = (0u64..).zip(weights.iter().copied()).filter(|&(_, weight)| weight != 0.0);
+        LibraryModel { header, weights: Weights::Numbered(present.collect()) }.into()
+    }
+
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        memory: Option<u64>,
+        open: impl FnOnce(&Budget) -> PyResult<Box<dyn RowSource>> + Send,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let budget = Budget::new(memory.unwrap_or_else(towline::machine::default_memory_bytes));
+        let scores = py.detach(|| -> PyResult<Vec<f64>> {
+            let scorer = Scorer::new(&self.model, &budget).or_raise()?;
+            let mut source = open(&budget)?;
+            let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
+            while source.next_batch(&mut batch).or_raise()? {
+                scorer.score(&batch, &mut scores);
+                Python::attach(|py| py.check_signals())?;
+            }
+            Ok(scores)
+        })?;
+        Ok(PyArray1::from_vec(py, scores))
     }
 }
 
 #[pymethods]
 impl Model {
-    /// The model of a header and of weights by column, whose intercept is the header's own.
-    #[staticmethod]
-    fn of_columns(header: &str, weights: PyReadonlyArray1<'_, f64>, intercept: f64) -> PyResult<Self> {
-        let mut header: Header = serde_json::from_str(header).map_err(bad_value)?;
-        header.intercept = intercept;
-        let weights = weights.as_array();
-        let present = (0u64..).zip(weights.iter().copied()).filter(|&(_, weight)| weight != 0.0);
-        Ok(LibraryModel { header, weights: Weights::Numbered(present.collect()) }.into())
-    }
-
     /// The reverse of `to_bytes`; bytes that are no model raise a ValueError.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
@@ -132,19 +148,25 @@ impl Model {
         reading: Reading,
         memory: Option<u64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let budget = Budget::new(memory.unwrap_or_else(towline::machine::default_memory_bytes));
-        let scores = py.detach(|| -> PyResult<Vec<f64>> {
-            let inputs = expand(&paths)?;
-            let scorer = Scorer::new(&self.model, &budget).or_raise()?;
+        self.scores(py, memory, |budget| {
+            let (inputs, options) = (expand(&paths)?, reading.options(false)?);
+            towline::input::open(&inputs, &options, budget, &Progress::default()).or_raise()
+        })
+    }
+
+    /// The scores of the rows of an Arrow stream.
+    fn score_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        reading: Reading,
+        memory: Option<u64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let reader = data.extract::<PyRecordBatchReader>()?.into_reader()?;
+        self.scores(py, memory, |budget| {
             let options = reading.options(false)?;
-            let mut source = towline::input::open(&inputs, &options, &budget, &Progress::default()).or_raise()?;
-            let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
-            while source.next_batch(&mut batch).or_raise()? {
-                scorer.score(&batch, &mut scores);
-                Python::attach(|py| py.check_signals())?;
-            }
-            Ok(scores)
-        })?;
-        Ok(PyArray1::from_vec(py, scores))
+            let source = ArrowSource::from_reader("Arrow stream", reader, &options.table, budget).or_raise()?;
+            Ok(Box::new(source))
+        })
     }
 }

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use towline::store::DiskStore;
+use towline::block::Block;
+use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 
 use crate::errors::OrRaise;
 
@@ -42,6 +43,24 @@ impl Store {
     #[getter]
     fn values(&self) -> u64 {
         self.store.manifest().values
+    }
+
+    /// What the weights of all rows add up to. Reads every block if rows have weights.
+    fn weight_sum(&self, py: Python<'_>) -> PyResult<f64> {
+        let store = &self.store;
+        if !store.manifest().weighted {
+            return Ok(store.manifest().rows as f64);
+        }
+        py.detach(|| {
+            let shape = store.shape();
+            let mut block = Block::new(shape.layout, shape.columns as usize);
+            let mut buffers = ReadBuffers::default();
+            (0..store.blocks().len() as u32).try_fold(0.0, |sum, id| {
+                block.clear();
+                store.read(BlockId(id), &mut buffers, &mut block).or_raise()?;
+                Ok(sum + block.weights().iter().sum::<f64>())
+            })
+        })
     }
 
     /// Whether features have names.

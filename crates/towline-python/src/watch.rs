@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use towline::trainer::{Observer, Step};
+use towline::trainer::{Observer, Step, WeightsNow};
 
 /// Signals are looked at this often: soon enough for a person, seldom enough for the interpreter lock.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -33,7 +33,7 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn step(&mut self, step: &Step, _weights: &[f64]) {
+    fn step(&mut self, step: &Step, _weights: &WeightsNow) {
         if self.raised.is_some() || (self.callback.is_none() && self.looked.elapsed() < PATIENCE) {
             return;
         }

@@ -19,7 +19,7 @@ def rows(X, y=None, sample_weight=None) -> _native.Rows:
         table = np.require(X, _float(X.dtype), ["C", "A"])
         return _native.Rows.dense(table.reshape(-1), table.shape[1], labels, weights)
     matrix = X if X.format == "csr" else X.tocsr()
-    if not _ascends(matrix):
+    if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     values = np.require(matrix.data, _float(matrix.dtype), ["C", "A"])
@@ -32,8 +32,3 @@ def rows(X, y=None, sample_weight=None) -> _native.Rows:
 def _float(dtype) -> type:
     return np.float32 if dtype == np.float32 else np.float64
 
-
-def _ascends(matrix) -> bool:
-    # SciPy looks at the columns once and remembers the answer in the matrix, which this must not change.
-    seen = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=False)
-    return bool(seen.has_canonical_format)

@@ -1,4 +1,4 @@
-"""One training run: what is asked for, what is said while it goes on, and what is said of its end."""
+"""A fit: what is asked for, what is said while it goes on, and what is said of its end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._check import number, seed, whole
 from ._size import size_bytes
 from .progress import reporting
 
-#: What the library wants to know, and what it takes if an estimator says nothing.
-DEFAULTS = {
+#: What the library wants to know of a model, and what it takes if an estimator says nothing.
+PROBLEM = {
     "loss": "squared",
     "epsilon": 0.1,
     "delta": 1.0,
@@ -27,51 +27,53 @@ DEFAULTS = {
     "sides": ("-1", "1"),
     "side_weights": (1.0, 1.0),
     "start": None,
-    "max_seconds": None,
 }
 
 
-class Runs:
-    """The runs that make up one fit: one for each class or target."""
+class Fit:
+    """The models that make up one fit: one for each class or target. They train together on every block that is read."""
 
-    def __init__(self, estimator, *, max_passes: int | None = None):
+    def __init__(self, estimator, *, max_passes: int | None = None, keep_duals: bool = False):
         self.estimator = estimator
         self.tolerance = number(estimator, "tol")
         self.limits = {
             "tolerance": self.tolerance,
             "max_passes": whole(estimator, "max_iter", 1) if max_passes is None else max_passes,
+            "max_seconds": None,
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
+            "threads": None,
+            "keep_duals": keep_duals,
         }
         self.fitted: list[_native.Fitted] = []
+        self.raised: BaseException | None = None
 
-    def run(self, data, problem: dict, *, keep_duals: bool = False) -> _native.Fitted:
-        """Trains once more. Afterwards ``raised`` says whether somebody wants to stop here."""
+    def train(self, data, problems: list[dict]) -> None:
+        """Trains a model for each problem on rows or a store."""
         with reporting(self.estimator, self.tolerance) as callback:
-            arguments = {**DEFAULTS, **problem, **self.limits, "callback": callback}
-            fitted = _native.train(data, arguments, keep_duals)
-        self.fitted.append(fitted)
-        return fitted
+            problems = [{**PROBLEM, **problem} for problem in problems]
+            fitted, raised = _native.train(data, problems, {**self.limits, "callback": callback})
+        self.fitted += fitted
+        self.raised = self.raised or raised
 
     @property
-    def raised(self) -> BaseException | None:
-        """What ended the last run early: ``KeyboardInterrupt``, or an exception of the callback."""
-        return self.fitted[-1].raised
+    def models(self) -> list[_native.Model]:
+        """A model for each problem."""
+        return [fitted.model for fitted in self.fitted]
 
-    def describe(self, factor: float = 1.0) -> None:
-        """Tells the estimator how it went. ``factor`` brings the library's objective to that of the estimator."""
+    def finish(self, factor: float = 1.0) -> None:
+        """Tells the estimator how it went; ``factor`` brings the library's objective to that of the estimator.
+
+        Then warns of an early end, or goes on with what interrupted training: the estimator is fitted by now.
+        """
         estimator, fitted = self.estimator, self.fitted
-        estimator.gap_ = max(run.gap for run in fitted)
-        estimator.objective_ = factor * sum(run.objective for run in fitted)
-        estimator.passes_ = sum(run.passes for run in fitted)
-        estimator.bytes_read_ = sum(run.bytes_read for run in fitted)
-        estimator.n_iter_ = max(max(run.sweeps, 1) for run in fitted)
-        ends = [run.status for run in fitted if run.status != "converged"]
+        estimator.gap_ = max(model.gap for model in fitted)
+        estimator.objective_ = factor * sum(model.objective for model in fitted)
+        estimator.passes_ = max(model.passes for model in fitted)
+        estimator.bytes_read_ = max(model.bytes_read for model in fitted)
+        estimator.n_iter_ = max(max(model.sweeps, 1) for model in fitted)
+        ends = [model.status for model in fitted if model.status != "converged"]
         estimator.status_ = ends[0] if ends else "converged"
-
-    def finish(self) -> None:
-        """Warns of a run that ended early, and goes on with what interrupted it: the estimator is fitted by now."""
-        estimator = self.estimator
         if self.raised is not None:
             raise self.raised
         if estimator.status_ in ("out-of-passes", "out-of-time"):

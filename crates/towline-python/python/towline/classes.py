@@ -1,4 +1,4 @@
-"""Labels become classes, and classes become runs of training."""
+"""Labels become classes, and classes become problems to train."""
 
 from __future__ import annotations
 
@@ -9,50 +9,39 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _native
 from ._rows import rows
-from ._train import Runs
+from ._train import Fit
 from .base import LinearEstimator
+from .model import winners
 from .store import is_on_disk
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classes by the sign or the largest of their scores."""
 
-    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0, weigh_both: bool = True):
-        """Fits ``problem``, the keywords of a binary run, for two classes or for each class against the rest."""
+    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0):
+        """Fits ``problem``, that of telling two classes apart, or one for each class against the rest."""
+        fit = Fit(self)
         if is_on_disk(X):
-            data = self._store(X, y, sample_weight, reading)
-            labels, counts = self._classes_of_store(data)
+            width, data = None, self._store(X, y, sample_weight, reading)
+            labels, counts = self._classes_of(data)
         else:
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading)
             check_classification_targets(y)
             self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
             labels = np.arange(len(self.classes_), dtype=float)
-            data = None
+            width, data = X.shape[1], rows(X, codes, sample_weight)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
                 f"class: {self.classes_[0]!r}"
             )
-        class_weight = self._class_weights(counts)
-        if data is None:
-            data = rows(X, codes, sample_weight)
-        runs = Runs(self)
-        for side in self._sides(labels, class_weight):
-            runs.run(data, {**problem, **side}, keep_duals=False)
-            if runs.raised is not None and len(self.classes_) > 2:
-                raise runs.raised
-        if isinstance(data, _native.Store):
-            self._take_models([fitted.model for fitted in runs.fitted])
-        else:
-            weights = runs.fitted[0].weights[None, :]
-            if len(runs.fitted) > 1:
-                weights = np.stack([fitted.weights for fitted in runs.fitted])
-            self._take_weights(weights, problem["bias"], [fitted.header for fitted in runs.fitted])
-        runs.describe(factor)
-        runs.finish()
+        fit.train(data, [{**problem, **side} for side in self._sides(labels, self._class_weights(counts))])
+        self._take(fit.models, width)
+        fit.finish(factor)
         return self
 
-    def _classes_of_store(self, store: _native.Store):
+    def _classes_of(self, store: _native.Store):
+        """Labels of a store in the order of the classes, and how many rows have them."""
         if store.label_counts is None:
             raise ValueError("the labels are numbers with very many values; use a regression")
         labels = np.array([label for label, _ in store.label_counts])
@@ -68,12 +57,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def _class_weights(self, counts: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        if self.class_weight == "balanced":
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             return counts.sum() / (len(counts) * counts)
         return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
 
     def _sides(self, labels: np.ndarray, class_weight: np.ndarray):
-        """Which label is positive in each run, and what both sides are called and weigh.
+        """Which label is positive in each problem, and what both sides are called and weigh.
 
         For more than two classes each one stands against the rest; as in LIBLINEAR, its weight counts where it is the positive one.
         """
@@ -85,14 +74,10 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             yield {"positive": label, "sides": (f"not {name}", name), "side_weights": (1.0, float(weight))}
 
     def decision_function(self, X, **reading) -> np.ndarray:
-        """The score of each row: of the second of two classes, or of every class.
-
-        ``X`` may be a path, as in ``fit``.
-        """
+        """The score of each row: of the second of two classes, or of every class. ``X`` may be a path, as in ``fit``."""
         scores = self._scores(X, reading)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X, **reading) -> np.ndarray:
         """The class of each row of an array or of a file."""
-        scores = self.decision_function(X, **reading)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return self.classes_[winners(self.decision_function(X, **reading))]

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ._rows import rows
-from ._train import Runs
+from ._train import Fit
 from .base import LinearEstimator
 from .store import is_on_disk
 
@@ -20,49 +20,40 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._several
-        tags.target_tags.single_output = True
         return tags
 
-    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0, per_row: bool = False):
-        """Fits ``problem``; with ``per_row``, losses are averaged and not summed."""
-        runs = self._runs()
+    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0, mean: bool = False, fit=None):
+        """Fits ``problem``; with ``mean``, losses are averaged over the weights of rows and not summed."""
+        fit = fit or Fit(self)
         if is_on_disk(X):
             store = self._store(X, y, sample_weight, reading)
             if store.label_names is not None:
                 raise ValueError("the labels are text, and a regression predicts numbers; use a classifier")
-            if per_row:
-                problem = {**problem, "c": problem["c"] / store.weight_sum()}
-            runs.run(store, problem)
-            self._take_models([fitted.model for fitted in runs.fitted])
-            self._flat = True
+            fit.train(store, [_averaged(problem, store.weight_sum() if mean else 1.0)])
+            self._take(fit.models, None, flat=True)
         else:
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading, y_numeric=True, multi_output=self._several)
-            if per_row:
-                total = X.shape[0] if sample_weight is None else sample_weight.sum()
-                problem = {**problem, "c": problem["c"] / total}
-            self._flat = y.ndim == 1
-            for target in [y] if self._flat else y.T:
-                runs.run(rows(X, target, sample_weight), problem)
-                if runs.raised is not None and not self._flat:
-                    raise runs.raised
-            weights = runs.fitted[0].weights[None, :] if self._flat else np.stack([run.weights for run in runs.fitted])
-            self._take_weights(weights, problem["bias"], [run.header for run in runs.fitted])
-        self._flatten()
-        runs.describe(factor)
-        runs.finish()
+            total = X.shape[0] if sample_weight is None else sample_weight.sum()
+            problem = _averaged(problem, total if mean else 1.0)
+            for number, target in enumerate(y.T if y.ndim == 2 else [y]):
+                fit.train(rows(X, target, sample_weight), [{**problem, "start": self._start(number, X.shape)}])
+            self._take(fit.models, X.shape[1], flat=y.ndim == 1)
+            self._remember(fit)
+        fit.finish(factor)
         return self
 
-    def _runs(self) -> Runs:
-        return Runs(self)
+    def _start(self, number: int, shape: tuple[int, int]):
+        """Dual variables and weights to start the given target from."""
+        return None
 
-    def _flatten(self) -> None:
-        """One target has a vector of coefficients and a number as its intercept, as in scikit-learn."""
-        if self._flat:
-            self.intercept_ = float(self.intercept_[0])
-            if isinstance(self.coef_, np.ndarray):
-                self.coef_ = self.coef_[0]
+    def _remember(self, fit: Fit) -> None:
+        """Keeps what a later fit may start from."""
 
     def predict(self, X, **reading) -> np.ndarray:
         """The number of each row of an array or of a file."""
         scores = self._scores(X, reading)
         return scores[:, 0] if self._flat else scores
+
+
+def _averaged(problem: dict, total: float) -> dict:
+    return {**problem, "c": problem.get("c", 1.0) / total}
