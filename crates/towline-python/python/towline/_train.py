@@ -35,9 +35,10 @@ class Fit:
 
     def __init__(self, estimator, *, max_passes: int | None = None, keep_duals: bool = False):
         self.estimator = estimator
-        self.tolerance = number(estimator, "tol")
+        self.tolerance = number(estimator, "tol", above=False)
         self.limits = {
-            "tolerance": self.tolerance,
+            # With 0, all passes are made: rounding may show a gap of 0 before the weights have their last digits.
+            "tolerance": self.tolerance or -1.0,
             "max_passes": whole(estimator, "max_iter", 1) if max_passes is None else max_passes,
             "max_seconds": None,
             "seed": seed(getattr(estimator, "random_state", None)),
@@ -76,7 +77,7 @@ class Fit:
         estimator.status_ = ends[0] if ends else "converged"
         if self.raised is not None:
             raise self.raised
-        if estimator.status_ in ("out-of-passes", "out-of-time"):
+        if self.tolerance and estimator.status_ in ("out-of-passes", "out-of-time"):
             warnings.warn(
                 f"{type(estimator).__name__} ended after {self.limits['max_passes']} passes with a relative duality gap of "
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "

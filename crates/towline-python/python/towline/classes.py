@@ -80,4 +80,5 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def predict(self, X, **reading) -> np.ndarray:
         """The class of each row of an array or of a file."""
-        return self.classes_[winners(self.decision_function(X, **reading))]
+        scores = self.decision_function(X, **reading)
+        return self.classes_[winners(scores)]

@@ -238,7 +238,7 @@ def _constant(estimator) -> dict:
 
 def _groups(groups, weights, width: int) -> tuple[list[int], list[float]]:
     """The group of each column and of the constant feature behind them, which no penalty touches; and what groups weigh."""
-    if np.ndim(groups) == 0:
+    if np.isscalar(groups):
         if not isinstance(groups, (int, np.integer)) or groups < 1:
             raise ValueError(f"groups={groups!r} is not a size of groups from 1 on")
         of_column = np.arange(width) // groups

@@ -46,7 +46,7 @@ class _Tqdm:
         gap = facts["gap"]
         if gap is not None and gap > 0:
             self.worst = max(self.worst, gap)
-            done = math.log(self.worst / gap) / math.log(self.worst / self.tolerance)
+            done = math.log(self.worst / gap) / math.log(self.worst / max(self.tolerance, 1e-16))
             self.bar.n = round(100 * min(1.0, max(0.0, done)))
         self.bar.set_postfix_str(_words(facts), refresh=False)
         self.bar.refresh()

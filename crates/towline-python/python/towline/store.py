@@ -144,9 +144,8 @@ def _kind(data) -> tuple[str, object]:
 def _batch(batch) -> _native.Rows:
     from sklearn.utils import check_X_y
 
-    try:
-        X, y, *weight = batch
-    except (TypeError, ValueError):
-        raise TypeError("a batch is (X, y) or (X, y, sample_weight)") from None
+    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+        raise TypeError(f"a batch is (X, y) or (X, y, sample_weight), not {type(batch).__name__}")
+    X, y, *weight = batch
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=["float64", "float32"], order="C")
     return rows(X, y, *weight)

@@ -14,7 +14,7 @@ class LinearSVC(LinearClassifier):
     """Linear support vector classification, with the parameters and the objective of ``sklearn.svm.LinearSVC``.
 
     Minimises ``½‖w‖² + C Σ loss(y_i w·x_i)``, or ``‖w‖₁`` for ``penalty="l1"``. The intercept is the weight of a constant feature of value
-    ``intercept_scaling`` and is penalised like the others. ``tol`` is the relative duality gap. ``dual`` is taken for compatibility: every run has both
+    ``intercept_scaling`` and is penalised like the others. ``tol`` is the relative duality gap; with 0, all ``max_iter`` passes are made. ``dual`` is taken for compatibility: every run has both
     sides. ``memory`` bounds what Towline allocates, such as ``"512M"``; ``callback`` is called with a dictionary after each step, and stops
     training by returning true.
     """
