@@ -24,6 +24,27 @@ pub struct BinaryQuality {
     pub confusion: [[u64; 2]; 2],
 }
 
+/// Quality of a classifier of many classes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassQuality {
+    /// Rows looked at.
+    pub rows: u64,
+    /// The share of rows whose class is predicted; also F1 over all decisions (micro), where each row has one class.
+    pub accuracy: f64,
+    /// F1 of all decisions taken together. Rows of a class that the model does not know count as missed.
+    pub micro_f1: f64,
+    /// The mean F1 of the classes that the rows or the predictions have.
+    pub macro_f1: f64,
+    /// Mean of -log of the probability given to the true class, where the model has probabilities.
+    pub log_loss: Option<f64>,
+    /// The classes.
+    pub classes: Vec<String>,
+    /// Rows by true class and predicted class.
+    pub confusion: Vec<Vec<u64>>,
+    /// Rows of classes that the model does not know.
+    pub unknown: u64,
+}
+
 /// Quality of predicted numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberQuality {
@@ -64,6 +85,61 @@ pub fn binary(rows: &[(f64, bool)], probabilities: bool) -> BinaryQuality {
         auc: auc(rows),
         log_loss,
         confusion,
+    }
+}
+
+/// Counts predictions of many classes.
+#[derive(Clone, Debug)]
+pub struct ClassCounts {
+    classes: Vec<String>,
+    confusion: Vec<Vec<u64>>,
+    unknown: u64,
+    log_loss: Option<f64>,
+}
+
+impl ClassCounts {
+    /// No rows yet; probabilities are only judged if there are any.
+    pub fn new(classes: &[String], probabilities: bool) -> Self {
+        let confusion = vec![vec![0; classes.len()]; classes.len()];
+        ClassCounts { classes: classes.to_vec(), confusion, unknown: 0, log_loss: probabilities.then_some(0.0) }
+    }
+
+    /// Adds a row: its true class, if the model knows it, the predicted one, and the probability that the true one was given.
+    pub fn add(&mut self, truth: Option<usize>, predicted: usize, probability: f64) {
+        match truth {
+            Some(truth) => self.confusion[truth][predicted] += 1,
+            None => self.unknown += 1,
+        }
+        if let Some(sum) = &mut self.log_loss {
+            *sum -= if truth.is_some() { probability.max(f64::MIN_POSITIVE).ln() } else { f64::MIN_POSITIVE.ln() };
+        }
+    }
+
+    /// What came of it.
+    pub fn finish(self) -> ClassQuality {
+        let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
+        let rows: u64 = self.confusion.iter().flatten().sum::<u64>() + self.unknown;
+        let right: u64 = (0..self.classes.len()).map(|m| self.confusion[m][m]).sum();
+        let mut scores = Vec::new();
+        for m in 0..self.classes.len() {
+            let truths: u64 = self.confusion[m].iter().sum();
+            let predictions: u64 = self.confusion.iter().map(|row| row[m]).sum();
+            if truths + predictions > 0 {
+                scores.push(2.0 * self.confusion[m][m] as f64 / (truths + predictions) as f64);
+            }
+        }
+        // Rows of unknown classes have a prediction and no truth among the classes: missed on one side only.
+        let known = (rows - self.unknown) as f64;
+        ClassQuality {
+            rows,
+            accuracy: ratio(right as f64, rows as f64),
+            micro_f1: ratio(2.0 * right as f64, known + rows as f64),
+            macro_f1: ratio(scores.iter().sum(), scores.len() as f64),
+            log_loss: self.log_loss.map(|sum| ratio(sum, rows as f64)),
+            classes: self.classes,
+            confusion: self.confusion,
+            unknown: self.unknown,
+        }
     }
 }
 
@@ -120,6 +196,20 @@ mod tests {
                 Some(found) => prop_assert!((found - ordered / pairs).abs() < 1e-12),
             }
         }
+    }
+
+    #[test]
+    fn many_classes_by_hand() {
+        let names = ["a", "b", "c"].map(String::from);
+        let mut counts = ClassCounts::new(&names, false);
+        for (truth, predicted) in [(Some(0), 0), (Some(0), 1), (Some(1), 1), (Some(1), 1), (None, 0)] {
+            counts.add(truth, predicted, 0.0);
+        }
+        let quality = counts.finish();
+        assert_eq!((quality.rows, quality.unknown, quality.accuracy), (5, 1, 0.6));
+        // F1 of a: 2·1/(2 + 1), of b: 2·2/(2 + 3); c is nowhere.
+        assert!((quality.macro_f1 - (2.0 / 3.0 + 0.8) / 2.0).abs() < 1e-12);
+        assert!((quality.micro_f1 - 6.0 / 9.0).abs() < 1e-12);
     }
 
     #[test]

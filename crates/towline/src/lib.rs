@@ -51,4 +51,5 @@ pub mod predict;
 pub mod residents;
 pub mod solver;
 pub mod store;
+pub mod targets;
 pub mod trainer;

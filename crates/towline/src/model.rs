@@ -3,8 +3,9 @@
 //! ```text
 //! "TOWMODEL" │ header bytes u64 │ header, JSON │ count u64
 //! numbered:    count x u64 feature numbers          named: count x u64 ends, names
-//! count x f64 weights │ CRC-32C of all of that, u32
+//! count x outputs x f64 weights │ CRC-32C of all of that, u32
 //! ```
+//! A model has one output, or one per class; the weights of a feature for all of them lie side by side.
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
 use std::fs::File;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::baselines::Baseline;
-use crate::objective::Objective;
+use crate::objective::{Objective, Targets};
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::Scale;
@@ -22,7 +23,7 @@ use crate::trainer::{Certificate, Cost, Status, Trained};
 
 const MAGIC: [u8; 8] = *b"TOWMODEL";
 /// The version of the format that this program writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What is known of a model besides its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +36,11 @@ pub struct Header {
     pub objective: Objective,
     /// How training ended.
     pub status: Status,
-    /// How good the model is.
+    /// How good the model is; of several independent outputs, the sums of both sides.
     pub certificate: Certificate,
+    /// How good each output is, where they are independent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Certificate>,
     /// What training cost.
     pub cost: Cost,
     /// The method, if it is one of the baselines.
@@ -46,21 +50,54 @@ pub struct Header {
     pub rows: u64,
     /// Features that were seen in training.
     pub features: u64,
-    /// Added to every score.
-    pub intercept: f64,
+    /// Added to the score of each output.
+    pub intercepts: Vec<f64>,
     /// Whether rows are scaled to unit length first.
     pub unit_rows: bool,
     /// Whether features have names.
     pub named_features: bool,
 }
 
-/// Weights by feature.
+impl Header {
+    /// Scores of a row that this objective asks for.
+    fn outputs(&self) -> usize {
+        match &self.objective.targets {
+            Targets::Classes { classes, .. } => classes.len(),
+            _ => 1,
+        }
+    }
+}
+
+/// Features that have a weight.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Weights {
-    /// Feature numbers in ascending order, and their weights.
-    Numbered(Vec<(u64, f64)>),
-    /// Feature names and their weights.
-    Named(Vec<(String, f64)>),
+pub enum Features {
+    /// By number, ascending.
+    Numbered(Vec<u64>),
+    /// By name.
+    Named(Vec<String>),
+}
+
+impl Features {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Features::Numbered(numbers) => numbers.len(),
+            Features::Named(names) => names.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the feature is called.
+    pub fn name(&self, i: usize) -> String {
+        match self {
+            Features::Numbered(numbers) => numbers[i].to_string(),
+            Features::Named(names) => names[i].clone(),
+        }
+    }
 }
 
 /// A trained model.
@@ -68,8 +105,10 @@ pub enum Weights {
 pub struct Model {
     /// What is known of it.
     pub header: Header,
-    /// Its weights; features of weight 0 are left out.
-    pub weights: Weights,
+    /// Features with a weight other than 0 for some output.
+    pub features: Features,
+    /// The weights of each feature, one per output, side by side.
+    pub weights: Vec<f64>,
 }
 
 /// A model cannot be read or written.
@@ -96,45 +135,66 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Names the weights of a training run on `store`.
-    pub fn new(trained: &Trained, objective: &Objective, store: &DiskStore, features: &FeatureMap) -> Model {
+    /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per class.
+    pub fn new(trained: &[Trained], objective: &Objective, store: &DiskStore, map: &FeatureMap) -> Model {
         let manifest = store.manifest();
-        let (weights, bias) = trained.weights.split_at(trained.weights.len() - 1);
-        let mut intercept = bias[0] * objective.bias;
-        let mut raw = |column: usize, weight: f64| match features.scaling(column as u32) {
-            Some(Scaling { shift, factor }) => {
-                intercept -= weight * factor * shift;
-                weight * factor
+        let width = objective.width();
+        let outputs = trained.len() * width;
+        let weight = |column: usize, output: usize| trained[output / width].weights[column * width + output % width];
+        let columns = trained.first().map_or(0, |model| model.weights.len() / width).saturating_sub(1);
+        let mut intercepts: Vec<f64> = (0..outputs).map(|output| weight(columns, output) * objective.bias).collect();
+        let (mut named, mut numbered) = (Vec::new(), Vec::new());
+        for column in 0..columns {
+            if (0..outputs).all(|output| weight(column, output) == 0.0) {
+                continue;
             }
-            None => weight,
-        };
-        let present = weights.iter().enumerate().filter(|&(_, &weight)| weight != 0.0);
-        let mut named = Vec::new();
-        let mut numbered = Vec::new();
-        for (column, &weight) in present {
-            let weight = raw(column, weight);
-            match features.name(column as u32) {
-                FeatureName::Number(number) => numbered.push((number, weight)),
-                FeatureName::Name(name) => named.push((name.to_string(), weight)),
+            match map.name(column as u32) {
+                FeatureName::Number(number) => numbered.push((number, column)),
+                FeatureName::Name(name) => named.push((name.to_string(), column)),
             }
         }
         numbered.sort_unstable_by_key(|&(number, _)| number);
+        let order = numbered.iter().map(|item| item.1).chain(named.iter().map(|item| item.1));
+        let mut weights = Vec::with_capacity((numbered.len() + named.len()) * outputs);
+        for column in order {
+            let Scaling { shift, factor } = map.scaling(column as u32).unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
+            for (output, intercept) in intercepts.iter_mut().enumerate() {
+                let raw = weight(column, output) * factor;
+                *intercept -= raw * shift;
+                weights.push(raw);
+            }
+        }
+        let certificates: Vec<Certificate> = trained.iter().map(|model| model.certificate).collect();
         let header = Header {
             version: VERSION,
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             objective: objective.clone(),
-            status: trained.status,
-            certificate: trained.certificate,
-            cost: trained.cost,
-            baseline: trained.baseline,
+            status: Status::of_all(trained.iter().map(|model| model.status)),
+            certificate: Certificate::total(&certificates).unwrap_or_else(Certificate::nothing),
+            certificates: if certificates.len() > 1 { certificates } else { Vec::new() },
+            cost: Cost::of_all(trained.iter().map(|model| model.cost)),
+            baseline: trained.first().and_then(|model| model.baseline),
             rows: manifest.rows,
             features: manifest.features,
-            intercept,
+            intercepts,
             unit_rows: manifest.scale == Scale::Rows,
             named_features: manifest.named_features,
         };
-        let weights = if manifest.named_features { Weights::Named(named) } else { Weights::Numbered(numbered) };
-        Model { header, weights }
+        let features = match manifest.named_features {
+            true => Features::Named(named.into_iter().map(|(name, _)| name).collect()),
+            false => Features::Numbered(numbered.into_iter().map(|(number, _)| number).collect()),
+        };
+        Model { header, features, weights }
+    }
+
+    /// Scores that it gives to a row.
+    pub fn outputs(&self) -> usize {
+        self.header.intercepts.len()
+    }
+
+    /// The weights of feature `i`, one per output.
+    pub fn weights_of(&self, i: usize) -> &[f64] {
+        &self.weights[i * self.outputs()..][..self.outputs()]
     }
 
     /// Writes the model so that the file is whole or not there.
@@ -169,23 +229,21 @@ impl Model {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&header);
-        match &self.weights {
-            Weights::Numbered(weights) => {
-                bytes.extend_from_slice(&(weights.len() as u64).to_le_bytes());
-                weights.iter().for_each(|(number, _)| bytes.extend_from_slice(&number.to_le_bytes()));
-                weights.iter().for_each(|(_, weight)| bytes.extend_from_slice(&weight.to_le_bytes()));
+        bytes.extend_from_slice(&(self.features.len() as u64).to_le_bytes());
+        match &self.features {
+            Features::Numbered(numbers) => {
+                numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
             }
-            Weights::Named(weights) => {
-                bytes.extend_from_slice(&(weights.len() as u64).to_le_bytes());
+            Features::Named(names) => {
                 let mut end = 0u64;
-                for (name, _) in weights {
+                for name in names {
                     end += name.len() as u64;
                     bytes.extend_from_slice(&end.to_le_bytes());
                 }
-                weights.iter().for_each(|(name, _)| bytes.extend_from_slice(name.as_bytes()));
-                weights.iter().for_each(|(_, weight)| bytes.extend_from_slice(&weight.to_le_bytes()));
+                names.iter().for_each(|name| bytes.extend_from_slice(name.as_bytes()));
             }
         }
+        self.weights.iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         Ok(bytes)
     }
@@ -213,6 +271,9 @@ impl Model {
         if header.version != VERSION {
             return Err(format!("model format version {}; this program reads version {VERSION}", header.version));
         }
+        if header.intercepts.is_empty() || header.intercepts.len() != header.outputs() {
+            return Err("it has not as many intercepts as outputs".into());
+        }
         let count = first_u64(take(8)?);
         let size = count.checked_mul(8).ok_or_else(early)?;
         let numbers: Vec<u64> = take(size)?.as_chunks::<8>().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
@@ -228,19 +289,16 @@ impl Model {
         } else if !numbers.is_sorted_by(|a, b| a < b) {
             return Err("its features are not in order".into());
         }
+        let size = size.checked_mul(header.intercepts.len() as u64).ok_or_else(early)?;
         let weights: Vec<f64> = take(size)?.as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
         if !rest.is_empty() {
             return Err("it has bytes left over".into());
         }
-        if weights.iter().any(|w| !w.is_finite()) || !header.intercept.is_finite() {
+        if weights.iter().chain(&header.intercepts).any(|w| !w.is_finite()) {
             return Err("a weight is not finite".into());
         }
-        let weights = if header.named_features {
-            Weights::Named(names.into_iter().zip(weights).collect())
-        } else {
-            Weights::Numbered(numbers.into_iter().zip(weights).collect())
-        };
-        Ok(Model { header, weights })
+        let features = if header.named_features { Features::Named(names) } else { Features::Numbered(numbers) };
+        Ok(Model { header, features, weights })
     }
 }
 

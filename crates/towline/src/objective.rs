@@ -4,24 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::RowInfo;
 use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
-use crate::store::manifest::LabelSummary;
-
-/// How labels become targets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Targets {
-    /// One label is +1, every other one -1.
-    Binary {
-        /// The label that is +1.
-        positive: f64,
-        /// What the two sides are called: first -1, then +1.
-        names: [String; 2],
-        /// Weights of the two sides: first -1, then +1.
-        weights: [f64; 2],
-    },
-    /// The label is the number to predict.
-    Numbers,
-}
+pub use crate::targets::{Classes, Multiclass, TargetError, Targets};
 
 /// What is minimised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,105 +25,6 @@ pub struct Objective {
     pub targets: Targets,
 }
 
-/// Labels do not fit to the loss.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{problem}; {remedy}")]
-pub struct TargetError {
-    /// What does not fit.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl Targets {
-    /// Chooses the positive class: the one asked for, or the larger of two labels (for names, the later one in the alphabet).
-    pub fn binary(labels: &LabelSummary, positive: Option<&str>) -> Result<Targets, TargetError> {
-        let fail = |problem: String, remedy: &str| Err(TargetError { problem, remedy: remedy.into() });
-        let name = |label: f64| match labels.names.as_ref().and_then(|names| names.get(label as usize)) {
-            Some(name) => name.clone(),
-            None => format!("{label}"),
-        };
-        let Some(histogram) = &labels.histogram else {
-            return fail(
-                "the labels are numbers with very many values".into(),
-                "use a regression loss such as --loss squared",
-            );
-        };
-        let mut classes: Vec<(String, f64)> = histogram.iter().map(|&(label, _)| (name(label), label)).collect();
-        if labels.names.is_some() {
-            classes.sort_by(|a, b| a.0.cmp(&b.0));
-        }
-        let others = |positive: &str| {
-            let rest: Vec<&str> =
-                classes.iter().map(|(name, _)| name.as_str()).filter(|&name| name != positive).collect();
-            if rest.len() == 1 { rest[0].to_string() } else { format!("not {positive}") }
-        };
-        let chosen = match positive {
-            Some(wanted) => {
-                let number: Option<f64> = if labels.names.is_none() { wanted.parse().ok() } else { None };
-                classes.iter().find(|(name, label)| name == wanted || number == Some(*label))
-            }
-            None if classes.len() == 2 => classes.last(),
-            None => {
-                let problem =
-                    format!("the labels have {} distinct values, and this loss tells two apart", classes.len());
-                return fail(
-                    problem,
-                    "name the class to tell from the rest with --positive LABEL, or use a regression loss",
-                );
-            }
-        };
-        let Some((chosen, label)) = chosen else {
-            let known: Vec<&str> = classes.iter().take(20).map(|(name, _)| name.as_str()).collect();
-            return fail(
-                format!("no row has the label '{}'", positive.unwrap_or_default()),
-                &format!("labels are {}", known.join(", ")),
-            );
-        };
-        if classes.len() < 2 {
-            return fail(format!("all rows have the label '{chosen}'"), "a classifier needs rows of two classes");
-        }
-        Ok(Targets::Binary { positive: *label, names: [others(chosen), chosen.clone()], weights: [1.0, 1.0] })
-    }
-}
-
-impl Targets {
-    /// Sets the weights of the classes from words like `1=2.5`, `spam=10` or `balanced`.
-    pub fn weigh(&mut self, labels: &LabelSummary, words: &[String]) -> Result<(), TargetError> {
-        let Targets::Binary { positive, names, weights } = self else { return Ok(()) };
-        let fail = |problem: String, remedy: String| Err(TargetError { problem, remedy });
-        for word in words {
-            if word == "balanced" {
-                let rows: f64 = labels.histogram.iter().flatten().map(|&(_, n)| n as f64).sum();
-                let count = labels
-                    .histogram
-                    .iter()
-                    .flatten()
-                    .find(|(label, _)| label == positive)
-                    .map_or(0.0, |&(_, n)| n as f64);
-                *weights = [rows / (2.0 * (rows - count)), rows / (2.0 * count)];
-                continue;
-            }
-            let remedy =
-                format!("write {}=W or {}=W with a number W that is 0 or more, or balanced", names[0], names[1]);
-            let Some((name, weight)) = word.rsplit_once('=') else {
-                return fail(format!("'{word}' is not a class weight"), remedy);
-            };
-            let same = |known: &String| {
-                known == name || matches!((known.parse::<f64>(), name.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
-            };
-            let (Some(side), Ok(weight)) = (names.iter().position(same), weight.parse::<f64>()) else {
-                return fail(format!("'{word}' names no class of this run or no number"), remedy);
-            };
-            if !weight.is_finite() || weight < 0.0 {
-                return fail(format!("the class weight {weight} is not a number that is 0 or more"), remedy);
-            }
-            weights[side] = weight;
-        }
-        Ok(())
-    }
-}
-
 impl Objective {
     /// `½‖w‖² + C Σ L`, without a bias.
     pub fn new(loss: AnyLoss, c: f64, targets: Targets) -> Self {
@@ -152,21 +36,36 @@ impl Objective {
         self.penalty == AnyPenalty::default() && !self.intercept
     }
 
-    /// Dual variables a row.
+    /// Dual variables a row: one, or one per class where classes are in one objective.
     pub fn width(&self) -> usize {
-        1
+        match &self.targets {
+            Targets::Classes { classes, multiclass } if *multiclass != Multiclass::OneVsRest => classes.len(),
+            _ => 1,
+        }
     }
 
-    /// Target and weight of a row.
+    /// The objectives that are minimised one by one: one per class for one-vs-rest, else this one.
+    pub fn split(&self) -> Vec<Objective> {
+        match &self.targets {
+            Targets::Classes { classes, multiclass: Multiclass::OneVsRest } => {
+                let of = |class| Targets::OneOf { class, classes: classes.clone() };
+                (0..classes.len() as u32).map(|class| Objective { targets: of(class), ..self.clone() }).collect()
+            }
+            _ => vec![self.clone()],
+        }
+    }
+
+    /// Target and weight of a row. Rows of no known class have weight 0.
     #[inline]
     pub fn row(&self, info: &RowInfo) -> (f64, f64) {
-        match &self.targets {
-            Targets::Numbers => (info.label, self.c * info.weight),
-            Targets::Binary { positive, weights, .. } => {
-                let is_positive = info.label == *positive;
-                let y = if is_positive { 1.0 } else { -1.0 };
-                (y, self.c * info.weight * weights[usize::from(is_positive)])
-            }
-        }
+        let (y, weight) = self.targets.row(info.label);
+        (y, self.c * info.weight * weight)
+    }
+
+    /// Class and weight of a row, if the targets are classes and it has one of them.
+    pub fn class(&self, info: &RowInfo) -> Option<(usize, f64)> {
+        let Targets::Classes { classes, .. } = &self.targets else { return None };
+        let class = classes.find(info.label)?;
+        Some((class, self.c * info.weight * classes.weights[class]))
     }
 }

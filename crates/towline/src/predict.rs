@@ -3,23 +3,26 @@ use rustc_hash::FxHashMap;
 
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
-use crate::model::{Model, Weights};
-use crate::objective::Targets;
+use crate::model::{Features, Model};
+use crate::objective::{Multiclass, Targets};
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 
 /// A model made ready for looking up weights.
 pub struct Scorer {
     lookup: Lookup,
-    intercept: f64,
+    /// The weights of each place, one per output, side by side.
+    weights: Vec<f64>,
+    intercepts: Vec<f64>,
     unit_rows: bool,
     _paid: Reservation,
 }
 
+/// Where the weights of a feature are.
 enum Lookup {
-    /// By feature number, where numbers are small enough for a table.
-    Table(Vec<f64>),
-    Numbers(FxHashMap<u64, f64>),
-    Names(FxHashMap<Vec<u8>, f64>),
+    /// At the place of its number, where numbers are small enough for a table.
+    Table,
+    Numbers(FxHashMap<u64, u32>),
+    Names(FxHashMap<Vec<u8>, u32>),
 }
 
 /// A table is used while it is at most this many times as large as the list of weights.
@@ -31,93 +34,135 @@ impl Scorer {
     /// Prepares `model`.
     pub fn new(model: &Model, budget: &Budget) -> Result<Scorer, BudgetError> {
         let reserve = |bytes| budget.reserve("weights by feature", bytes);
-        let (lookup, paid) = match &model.weights {
-            Weights::Numbered(weights) => {
-                let largest = weights.last().map_or(0, |&(number, _)| number);
-                if largest / TABLE_RATIO <= weights.len() as u64 {
-                    let paid = reserve((largest + 1) * 8)?;
-                    let mut table = vec![0.0; largest as usize + 1];
-                    weights.iter().for_each(|&(number, weight)| table[number as usize] = weight);
-                    (Lookup::Table(table), paid)
+        let (outputs, count) = (model.outputs(), model.features.len() as u64);
+        let weight_bytes = model.weights.len() as u64 * 8;
+        let (lookup, weights, paid) = match &model.features {
+            Features::Numbered(numbers) => {
+                let places = numbers.last().map_or(0, |&largest| largest + 1);
+                if places / TABLE_RATIO <= count {
+                    let paid = reserve(places * 8 * outputs as u64)?;
+                    let mut table = vec![0.0; places as usize * outputs];
+                    for (i, &number) in numbers.iter().enumerate() {
+                        table[number as usize * outputs..][..outputs].copy_from_slice(model.weights_of(i));
+                    }
+                    (Lookup::Table, table, paid)
                 } else {
-                    let paid = reserve(weights.len() as u64 * HASHED_BYTES)?;
-                    (Lookup::Numbers(weights.iter().copied().collect()), paid)
+                    let paid = reserve(count * HASHED_BYTES + weight_bytes)?;
+                    (Lookup::Numbers(numbers.iter().copied().zip(0..).collect()), model.weights.clone(), paid)
                 }
             }
-            Weights::Named(weights) => {
-                let text: u64 = weights.iter().map(|(name, _)| name.len() as u64).sum();
-                let paid = reserve(weights.len() as u64 * (HASHED_BYTES + 32) + text)?;
-                (
-                    Lookup::Names(weights.iter().map(|(name, weight)| (name.clone().into_bytes(), *weight)).collect()),
-                    paid,
-                )
+            Features::Named(names) => {
+                let text: u64 = names.iter().map(|name| name.len() as u64).sum();
+                let paid = reserve(count * (HASHED_BYTES + 32) + text + weight_bytes)?;
+                let places = names.iter().map(|name| name.clone().into_bytes()).zip(0..).collect();
+                (Lookup::Names(places), model.weights.clone(), paid)
             }
         };
-        Ok(Scorer { lookup, intercept: model.header.intercept, unit_rows: model.header.unit_rows, _paid: paid })
+        let (intercepts, unit_rows) = (model.header.intercepts.clone(), model.header.unit_rows);
+        Ok(Scorer { lookup, weights, intercepts, unit_rows, _paid: paid })
     }
 
-    /// Appends the score of each row of `batch` to `scores`.
+    /// Scores of a row.
+    pub fn outputs(&self) -> usize {
+        self.intercepts.len()
+    }
+
+    fn weights_at(&self, place: Option<u32>) -> Option<&[f64]> {
+        let outputs = self.outputs();
+        self.weights.get(place? as usize * outputs..)?.get(..outputs)
+    }
+
+    /// Appends the scores of each row of `batch` to `scores`, one per output, side by side.
     pub fn score(&self, batch: &RowBatch, scores: &mut Vec<f64>) {
-        let by_name: Vec<f64> = match &self.lookup {
-            Lookup::Names(names) => batch.names.iter().map(|name| names.get(name).copied().unwrap_or(0.0)).collect(),
+        let by_name: Vec<Option<u32>> = match &self.lookup {
+            Lookup::Names(names) => batch.names.iter().map(|name| names.get(name).copied()).collect(),
             _ => Vec::new(),
         };
-        let weight = |key: u64| match &self.lookup {
-            Lookup::Table(table) => table.get(key as usize).copied().unwrap_or(0.0),
-            Lookup::Numbers(numbers) => numbers.get(&key).copied().unwrap_or(0.0),
-            Lookup::Names(_) => by_name.get(key as usize).copied().unwrap_or(0.0),
+        let place = |key: u64| match &self.lookup {
+            Lookup::Table => u32::try_from(key).ok(),
+            Lookup::Numbers(numbers) => numbers.get(&key).copied(),
+            Lookup::Names(_) => by_name.get(key as usize).copied().flatten(),
         };
+        let mut sums = vec![0.0; self.outputs()];
         for i in 0..batch.rows() {
             let range = batch.range(i);
-            let (mut sum, mut sq_norm) = (0.0, 0.0);
+            sums.fill(0.0);
+            let mut sq_norm = 0.0;
             for (&key, &value) in batch.keys[range.clone()].iter().zip(&batch.values[range]) {
-                sum += weight(key) * value;
+                if let Some(weights) = self.weights_at(place(key)) {
+                    sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
+                }
                 sq_norm += value * value;
             }
-            if self.unit_rows && sq_norm > 0.0 {
-                sum /= sq_norm.sqrt();
-            }
-            scores.push(sum + self.intercept);
+            let length = if self.unit_rows && sq_norm > 0.0 { f64::sqrt(sq_norm) } else { 1.0 };
+            scores.extend(sums.iter().zip(&self.intercepts).map(|(sum, intercept)| sum / length + intercept));
         }
     }
 
-    /// Weights by column for the rows of a store, whose features may be others than those of training, and the intercept.
+    /// Weights by column for the rows of a store, whose features may be others than those of training, one per output side by side; and the intercepts.
     ///
     /// Rows of the store are scaled already, so scaling is taken out of the weights again.
-    pub fn for_store(&self, features: &FeatureMap) -> (Vec<f64>, f64) {
-        let mut intercept = self.intercept;
-        let weights = (0..features.len() as u32).map(|column| {
-            let weight = match (features.name(column), &self.lookup) {
-                (FeatureName::Number(number), Lookup::Table(table)) => {
-                    table.get(number as usize).copied().unwrap_or(0.0)
-                }
-                (FeatureName::Number(number), Lookup::Numbers(numbers)) => numbers.get(&number).copied().unwrap_or(0.0),
-                (FeatureName::Name(name), Lookup::Names(names)) => names.get(name.as_bytes()).copied().unwrap_or(0.0),
-                _ => 0.0,
+    pub fn for_store(&self, features: &FeatureMap) -> (Vec<f64>, Vec<f64>) {
+        let outputs = self.outputs();
+        let mut intercepts = self.intercepts.clone();
+        let mut weights = vec![0.0; features.len() * outputs];
+        for column in 0..features.len() {
+            let place = match (features.name(column as u32), &self.lookup) {
+                (FeatureName::Number(number), Lookup::Table) => u32::try_from(number).ok(),
+                (FeatureName::Number(number), Lookup::Numbers(numbers)) => numbers.get(&number).copied(),
+                (FeatureName::Name(name), Lookup::Names(names)) => names.get(name.as_bytes()).copied(),
+                _ => None,
             };
-            match features.scaling(column) {
-                // stored = (raw - shift)·factor, so weight·raw = (weight/factor)·stored + weight·shift
-                Some(Scaling { shift, factor }) if factor != 0.0 => {
-                    intercept += weight * shift;
-                    weight / factor
+            let Some(raw) = self.weights_at(place) else { continue };
+            let here = &mut weights[column * outputs..][..outputs];
+            here.copy_from_slice(raw);
+            // stored = (raw - shift)·factor, so weight·raw = (weight/factor)·stored + weight·shift
+            if let Some(Scaling { shift, factor }) =
+                features.scaling(column as u32).filter(|scaling| scaling.factor != 0.0)
+            {
+                for (weight, intercept) in here.iter_mut().zip(&mut intercepts) {
+                    *intercept += *weight * shift;
+                    *weight /= factor;
                 }
-                _ => weight,
             }
-        });
-        let weights = weights.collect();
-        (weights, intercept)
+        }
+        (weights, intercepts)
+    }
+}
+
+/// The class that the scores of a row speak for: the second of two where there is one score.
+pub fn class(scores: &[f64]) -> usize {
+    match scores {
+        [score] => usize::from(*score > 0.0),
+        many => (0..many.len()).fold(0, |best, m| if many[m] > many[best] { m } else { best }),
     }
 }
 
 /// The predicted label.
-pub fn label(targets: &Targets, score: f64) -> String {
+pub fn label(targets: &Targets, scores: &[f64]) -> String {
     match targets {
-        Targets::Binary { names, .. } => names[usize::from(score > 0.0)].clone(),
-        Targets::Numbers => format!("{score}"),
+        Targets::Numbers => format!("{}", scores[0]),
+        _ => targets.names()[class(scores)].clone(),
     }
 }
 
 /// The probability of the positive class, for the logistic loss.
 pub fn probability(score: f64) -> f64 {
     1.0 / (1.0 + (-score).exp())
+}
+
+/// Replaces the scores of a row by the probabilities of all classes: those of softmax, or those of the single models divided by their sum.
+pub fn probabilities(targets: &Targets, scores: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    match targets.multiclass() {
+        None => out.extend([1.0 - probability(scores[0]), probability(scores[0])]),
+        Some(Multiclass::OneVsRest) => out.extend(scores.iter().map(|&score| probability(score))),
+        Some(_) => {
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            out.extend(scores.iter().map(|score| (score - most).exp()));
+        }
+    }
+    let sum: f64 = out.iter().sum();
+    let (count, even) = (out.len() as f64, sum <= 0.0);
+    out.iter_mut().for_each(|p| *p = if even { 1.0 / count } else { *p / sum });
 }

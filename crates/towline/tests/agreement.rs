@@ -9,7 +9,7 @@ use serde::Deserialize;
 use towline::budget::Budget;
 use towline::input::{Input, Progress};
 use towline::loss::{ALL, AnyLoss};
-use towline::model::{Model, Weights};
+use towline::model::{Features, Model};
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
 use towline::store::DiskStore;
@@ -78,9 +78,9 @@ fn objectives_and_weights_agree_with_other_programs() {
         // F is strongly convex: ½‖w - w*‖² is at most what is left to gain, here and there.
         let allowed = [TOLERANCE, REFERENCE_TOLERANCE].map(|part| (2.0 * part * wanted).sqrt()).iter().sum::<f64>();
         let features = FeatureMap::read(store.path(), store.manifest(), &budget).unwrap();
-        let model = Model::new(&trained, &options.tasks[0].objective, &store, &features);
-        let Weights::Numbered(weights) = &model.weights else { panic!("features have numbers") };
-        let weights: BTreeMap<u64, f64> = weights.iter().copied().collect();
+        let model = Model::new(&[trained], &options.tasks[0].objective, &store, &features);
+        let Features::Numbered(numbers) = &model.features else { panic!("features have numbers") };
+        let weights: BTreeMap<u64, f64> = numbers.iter().copied().zip(model.weights.iter().copied()).collect();
         let distances = case.weights.iter().map(|(feature, weight)| weights.get(feature).unwrap_or(&0.0) - weight);
         let distance = distances.map(|d| d * d).sum::<f64>().sqrt();
         assert!(distance <= allowed, "{name}: weights are {distance} apart, at most {allowed}");

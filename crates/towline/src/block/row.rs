@@ -1,4 +1,4 @@
-//! One row and the four kernels that every solver is written with: dot, add, norm, iterate.
+//! One row and the kernels that every solver is written with: dot, add, norm, iterate; dot and add also for several vectors side by side.
 //!
 //! A row knows the number of columns of its block, which is above each of its indices (the block checks that when rows come
 //! in). One comparison against the length of the dense vector therefore makes every access of the loop valid, and the loops
@@ -118,6 +118,37 @@ impl<'a> Row<'a> {
             Kind::DenseF32(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x as f64).sum(),
             Kind::DenseF64(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x).sum(),
         }
+    }
+
+    /// `out_m ← Σ_j w_jm x_j` for as many vectors as `out` has room for, which lie side by side for each column.
+    ///
+    /// # Panics
+    /// If `w` is shorter than that takes.
+    #[inline]
+    pub fn dot_side_by_side(&self, w: &[f64], out: &mut [f64]) {
+        let width = out.len();
+        assert!(w.len() >= self.columns * width);
+        out.fill(0.0);
+        self.for_each(|column, x| {
+            // SAFETY: the column is below `self.columns`, which the assertion holds against `w`.
+            let weights = unsafe { w.get_unchecked(column as usize * width..(column as usize + 1) * width) };
+            out.iter_mut().zip(weights).for_each(|(sum, w)| *sum += w * x);
+        });
+    }
+
+    /// `w_jm ← w_jm + steps_m x_j` for the vectors m that are named, of `width` ones that lie side by side for each column.
+    ///
+    /// # Panics
+    /// If `w` is shorter than that takes, or a vector is named that is not there.
+    #[inline]
+    pub fn add_side_by_side(&self, w: &mut [f64], width: usize, steps: &[(u32, f64)]) {
+        assert!(w.len() >= self.columns * width && steps.iter().all(|step| (step.0 as usize) < width));
+        self.for_each(|column, x| {
+            for &(vector, step) in steps {
+                // SAFETY: as above, and the vector is below `width`.
+                unsafe { *w.get_unchecked_mut(column as usize * width + vector as usize) += step * x };
+            }
+        });
     }
 
     /// `Σ_j x_j²`.

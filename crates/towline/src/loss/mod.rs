@@ -37,6 +37,7 @@
 //! # Ok::<(), towline::loss::LossError>(())
 //! ```
 mod any;
+pub mod classes;
 mod epsilon_insensitive;
 mod hinge;
 mod huber;

@@ -13,7 +13,7 @@ use crate::loss::Loss;
 use crate::solver::RowState;
 
 /// Multiples of w that are tried. The first is w itself.
-const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
+pub(super) const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
 
 /// The two sides of the duality gap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,11 @@ impl Certificate {
     pub fn relative_gap(&self) -> f64 {
         let gap = self.objective - self.dual_objective;
         if gap <= 0.0 { 0.0 } else { gap / self.objective.abs().max(f64::MIN_POSITIVE) }
+    }
+
+    /// That of no model.
+    pub fn nothing() -> Certificate {
+        Certificate { objective: 0.0, dual_objective: 0.0, multiple: 1.0, support: 0, radius: None }
     }
 
     /// The certificate of several models as one: sums on both sides.
@@ -76,7 +81,7 @@ impl Losses {
     }
 }
 
-fn sq_norm(x: &[f64]) -> f64 {
+pub(super) fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 

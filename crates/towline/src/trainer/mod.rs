@@ -7,6 +7,7 @@ mod cache;
 mod certificate;
 mod checkpoint;
 mod duals;
+mod joint;
 mod learner;
 mod limits;
 mod link;
@@ -121,6 +122,13 @@ pub enum Status {
     Interrupted,
 }
 
+impl Status {
+    /// How a run of several models ended: as the first one that did not converge.
+    pub fn of_all(all: impl IntoIterator<Item = Status>) -> Status {
+        all.into_iter().find(|&status| status != Status::Converged).unwrap_or(Status::Converged)
+    }
+}
+
 /// What came of training.
 #[derive(Debug)]
 pub struct Trained {
@@ -160,6 +168,21 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// What models that were trained together cost: their work adds up, what was read served all of them.
+    pub fn of_all(all: impl IntoIterator<Item = Cost>) -> Cost {
+        let merge = |a: Cost, b: Cost| Cost {
+            sweeps: a.sweeps + b.sweeps,
+            visits: a.visits + b.visits,
+            solve_seconds: a.solve_seconds + b.solve_seconds,
+            certify_seconds: a.certify_seconds + b.certify_seconds,
+            passes: a.passes.max(b.passes),
+            bytes_read: a.bytes_read.max(b.bytes_read),
+            seconds: a.seconds.max(b.seconds),
+            read_seconds: a.read_seconds.max(b.read_seconds),
+        };
+        all.into_iter().reduce(merge).unwrap_or_default()
+    }
+
     /// Both together.
     pub fn with(self, other: &Cost) -> Cost {
         Cost {

@@ -1,6 +1,7 @@
 //! Names become types here, once a run: the loss, the way from dual variables to weights, and what a model consists of.
 use std::sync::Arc;
 
+use super::joint::Joint;
 use super::link::Identity;
 use super::plan::Plan;
 use super::problem::Problem;
@@ -9,8 +10,9 @@ use super::run::Run;
 use super::single::Single;
 use super::{Observer, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
+use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::{Loss, LossVisitor};
-use crate::objective::Objective;
+use crate::objective::{Multiclass, Objective};
 use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
 use crate::store::BlockStore;
 
@@ -42,7 +44,12 @@ pub fn train_all(
 /// Whether models of both objectives have the same types, and so can train together.
 fn is_alike(a: &Objective, b: &Objective) -> bool {
     let is_group = |objective: &Objective| matches!(objective.penalty, AnyPenalty::Group(_));
-    a.loss == b.loss && a.is_plain_l2() == b.is_plain_l2() && is_group(a) == is_group(b) && a.width() == b.width()
+    let kind = |objective: &Objective| objective.targets.multiclass();
+    a.loss == b.loss
+        && kind(a) == kind(b)
+        && a.is_plain_l2() == b.is_plain_l2()
+        && is_group(a) == is_group(b)
+        && a.width() == b.width()
 }
 
 /// Tasks that are alike.
@@ -60,6 +67,15 @@ impl LossVisitor for Group<'_> {
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
         let columns = self.store.shape().columns as usize;
         let first = &self.tasks[0].objective;
+        match first.targets.multiclass() {
+            Some(Multiclass::CrammerSinger) => {
+                return self.run(|task| Joint::new(CrammerSinger, columns, task.objective.clone()));
+            }
+            Some(Multiclass::Softmax) => {
+                return self.run(|task| Joint::new(Softmax, columns, task.objective.clone()));
+            }
+            Some(Multiclass::OneVsRest) | None => {}
+        }
         if first.is_plain_l2() {
             return self.run(|task| {
                 let objective = &task.objective;

@@ -1,0 +1,260 @@
+//! How labels become targets: two classes, many classes, or numbers.
+use serde::{Deserialize, Serialize};
+
+use crate::store::manifest::LabelSummary;
+
+/// How labels become targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Targets {
+    /// One label is +1, every other one -1.
+    Binary {
+        /// The label that is +1.
+        positive: f64,
+        /// What the two sides are called: first -1, then +1.
+        names: [String; 2],
+        /// Weights of the two sides: first -1, then +1.
+        weights: [f64; 2],
+    },
+    /// The label is the number to predict.
+    Numbers,
+    /// Each label is a class.
+    Classes {
+        /// The classes.
+        classes: Classes,
+        /// How they are told apart.
+        multiclass: Multiclass,
+    },
+    /// One of many classes is +1, every other one -1; rows weigh as much as their own class says.
+    OneOf {
+        /// The class that is +1.
+        class: u32,
+        /// All of them.
+        classes: Classes,
+    },
+}
+
+/// How many classes are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multiclass {
+    /// A model per class, each against all other classes.
+    OneVsRest,
+    /// One objective: the own class leads every other one by 1 (hinge loss).
+    CrammerSinger,
+    /// One objective: the probability of the own class (logistic loss).
+    Softmax,
+}
+
+impl Multiclass {
+    /// Every way, for tests.
+    pub const ALL: [Multiclass; 3] = [Multiclass::OneVsRest, Multiclass::CrammerSinger, Multiclass::Softmax];
+
+    /// The name on the command line and in model files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Multiclass::OneVsRest => "ovr",
+            Multiclass::CrammerSinger => "crammer-singer",
+            Multiclass::Softmax => "softmax",
+        }
+    }
+}
+
+/// Labels and names of classes, in the order in which models have them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Classes {
+    /// The label of each class in the store.
+    pub labels: Vec<f64>,
+    /// What it is called.
+    pub names: Vec<String>,
+    /// What the losses of its rows are multiplied by.
+    pub weights: Vec<f64>,
+}
+
+/// Labels do not fit to the loss.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{problem}; {remedy}")]
+pub struct TargetError {
+    /// What does not fit.
+    pub problem: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+fn fail<T>(problem: String, remedy: impl Into<String>) -> Result<T, TargetError> {
+    Err(TargetError { problem, remedy: remedy.into() })
+}
+
+impl Classes {
+    /// The classes of a store: by number, or by name where labels are text.
+    pub fn of(labels: &LabelSummary) -> Result<Classes, TargetError> {
+        let Some(histogram) = &labels.histogram else {
+            return fail(
+                "the labels are numbers with very many values".into(),
+                "use a regression loss such as --loss squared",
+            );
+        };
+        let name = |label: f64| match labels.names.as_ref().and_then(|names| names.get(label as usize)) {
+            Some(name) => name.clone(),
+            None => format!("{label}"),
+        };
+        let mut classes: Vec<(String, f64)> = histogram.iter().map(|&(label, _)| (name(label), label)).collect();
+        if labels.names.is_some() {
+            classes.sort_by(|a, b| a.0.cmp(&b.0));
+        } else {
+            classes.sort_by(|a, b| a.1.total_cmp(&b.1));
+        }
+        if classes.len() < 2 {
+            let only = classes.first().map_or("", |class| class.0.as_str());
+            return fail(format!("all rows have the label '{only}'"), "a classifier needs rows of two classes");
+        }
+        let weights = vec![1.0; classes.len()];
+        let (names, labels) = classes.into_iter().unzip();
+        Ok(Classes { labels, names, weights })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The class of a label.
+    pub fn find(&self, label: f64) -> Option<usize> {
+        self.labels.iter().position(|&known| known == label)
+    }
+
+    /// The class that is called so, also if its number is written otherwise.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        position_of(&self.names, name)
+    }
+}
+
+/// Where `name` is among names of classes, also if its number is written otherwise.
+fn position_of(names: &[String], name: &str) -> Option<usize> {
+    let same_number = |known: &String| matches!((known.parse::<f64>(), name.parse::<f64>()), (Ok(a), Ok(b)) if a == b);
+    names.iter().position(|known| known == name).or_else(|| names.iter().position(same_number))
+}
+
+impl Targets {
+    /// Two classes: the positive one is the one asked for, or the larger of two labels (for names, the later one in the alphabet).
+    pub fn binary(labels: &LabelSummary, positive: Option<&str>) -> Result<Targets, TargetError> {
+        let classes = Classes::of(labels)?;
+        let chosen = match positive {
+            Some(wanted) => classes.named(wanted),
+            None if classes.len() == 2 => Some(1),
+            None => {
+                let problem =
+                    format!("the labels have {} distinct values, and this run tells two apart", classes.len());
+                return fail(
+                    problem,
+                    "name the class to tell from the rest with --positive LABEL, or use a regression loss",
+                );
+            }
+        };
+        let Some(chosen) = chosen else {
+            let known: Vec<&str> = classes.names.iter().take(20).map(String::as_str).collect();
+            let problem = format!("no row has the label '{}'", positive.unwrap_or_default());
+            return fail(problem, format!("labels are {}", known.join(", ")));
+        };
+        let positive = classes.names[chosen].clone();
+        let others = match classes.len() {
+            2 => classes.names[1 - chosen].clone(),
+            _ => format!("not {positive}"),
+        };
+        Ok(Targets::Binary { positive: classes.labels[chosen], names: [others, positive], weights: [1.0, 1.0] })
+    }
+
+    /// What is +1 and what a row weighs, by its label.
+    #[inline]
+    pub fn row(&self, label: f64) -> (f64, f64) {
+        match self {
+            Targets::Numbers => (label, 1.0),
+            Targets::Binary { positive, weights, .. } => {
+                let is_positive = label == *positive;
+                (if is_positive { 1.0 } else { -1.0 }, weights[usize::from(is_positive)])
+            }
+            Targets::OneOf { class, classes } => match classes.find(label) {
+                Some(found) => (if found == *class as usize { 1.0 } else { -1.0 }, classes.weights[found]),
+                None => (-1.0, 0.0),
+            },
+            Targets::Classes { classes, .. } => match classes.find(label) {
+                Some(found) => (found as f64, classes.weights[found]),
+                None => (-1.0, 0.0),
+            },
+        }
+    }
+
+    /// How many classes are told apart, if they are more than the two sides of one score.
+    pub fn multiclass(&self) -> Option<Multiclass> {
+        match self {
+            Targets::Classes { multiclass, .. } => Some(*multiclass),
+            _ => None,
+        }
+    }
+
+    /// The names of the classes, in the order of their weights; none for numbers.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Targets::Binary { names, .. } => names,
+            Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => &classes.names,
+            Targets::Numbers => &[],
+        }
+    }
+
+    /// Sets the weights of the classes from words like `1=2.5`, `spam=10` or `balanced`.
+    pub fn weigh(&mut self, labels: &LabelSummary, words: &[String]) -> Result<(), TargetError> {
+        let counts = self.counts(labels);
+        let (names, weights) = match self {
+            Targets::Numbers => return Ok(()),
+            Targets::Binary { names, weights, .. } => (&names[..], &mut weights[..]),
+            Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => {
+                (&classes.names[..], &mut classes.weights[..])
+            }
+        };
+        let rows: f64 = counts.iter().sum();
+        for word in words {
+            if word == "balanced" {
+                let classes = counts.len() as f64;
+                weights.iter_mut().zip(&counts).for_each(|(weight, count)| *weight = rows / (classes * count));
+                continue;
+            }
+            let shown: Vec<String> = names.iter().take(2).map(|name| format!("{name}=W")).collect();
+            let remedy = format!("write {} with a number W that is 0 or more, or balanced", shown.join(" or "));
+            let Some((name, weight)) = word.rsplit_once('=') else {
+                return fail(format!("'{word}' is not a class weight"), remedy);
+            };
+            let (Some(class), Ok(weight)) = (position_of(names, name), weight.parse::<f64>()) else {
+                return fail(format!("'{word}' names no class of this run or no number"), remedy);
+            };
+            if !weight.is_finite() || weight < 0.0 {
+                return fail(format!("the class weight {weight} is not a number that is 0 or more"), remedy);
+            }
+            weights[class] = weight;
+        }
+        Ok(())
+    }
+
+    /// Rows of each class, in the order of [`names`](Self::names).
+    fn counts(&self, labels: &LabelSummary) -> Vec<f64> {
+        let rows_of = |wanted: f64| {
+            let found = labels.histogram.iter().flatten().find(|(label, _)| *label == wanted);
+            found.map_or(0.0, |&(_, rows)| rows as f64)
+        };
+        match self {
+            Targets::Numbers => Vec::new(),
+            Targets::Binary { positive, .. } => {
+                let rows: f64 = labels.histogram.iter().flatten().map(|&(_, rows)| rows as f64).sum();
+                let positives = rows_of(*positive);
+                vec![rows - positives, positives]
+            }
+            Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => {
+                classes.labels.iter().map(|&label| rows_of(label)).collect()
+            }
+        }
+    }
+}
