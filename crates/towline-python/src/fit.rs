@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::model::Model as LibraryModel;
-use towline::objective::{Objective, Targets};
+use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, MemoryStore};
@@ -17,6 +17,7 @@ use towline::trainer::{self, Start, Status, Task, TrainOptions, Trained};
 
 use crate::errors::{OrRaise, bad_value};
 use crate::model::Model;
+use crate::reading::choose;
 use crate::rows::Rows;
 use crate::store::Store;
 use crate::watch::Watch;
@@ -38,13 +39,13 @@ pub struct Problem<'py> {
     l1_ratio: f64,
     /// The group of each column and of the constant feature, and what groups weigh.
     groups: Option<(Vec<u32>, Vec<f64>)>,
-    /// The label of the positive class; none for regression.
-    positive: Option<f64>,
-    /// Names of the negative and the positive side.
-    sides: (String, String),
-    /// Weights of the negative and the positive side.
-    side_weights: (f64, f64),
-    /// Dual variables and weights of an earlier run.
+    /// Label, name and weight of each class; none for regression.
+    classes: Option<Vec<(f64, String, f64)>>,
+    /// How more than two classes are told apart: ovr, crammer-singer or softmax.
+    multiclass: String,
+    /// Whether, one against the rest, the weight of a class counts just where it is the positive one, as in LIBLINEAR.
+    own_weight_only: bool,
+    /// Dual variables and weights of an earlier run of one model.
     start: Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>,
 }
 
@@ -52,29 +53,49 @@ impl Problem<'_> {
     fn objective(&self) -> PyResult<Objective> {
         let groups = self.groups.clone().map(|(of_column, weights)| GroupMap::new(of_column, weights));
         let groups = groups.transpose().map_err(bad_value)?;
-        let sides = [self.sides.0.clone(), self.sides.1.clone()];
         Ok(Objective {
             loss: AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?,
             c: self.c,
             bias: self.bias,
             penalty: AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?,
             intercept: self.intercept,
-            targets: match self.positive {
-                Some(positive) => {
-                    Targets::Binary { positive, names: sides, weights: [self.side_weights.0, self.side_weights.1] }
-                }
-                None => Targets::Numbers,
-            },
+            targets: self.targets()?,
         })
     }
 
-    fn task(&self) -> PyResult<Task> {
-        let mut task = Task::new(self.objective()?);
-        if let Some((duals, weights)) = &self.start {
+    fn targets(&self) -> PyResult<Targets> {
+        let Some(classes) = &self.classes else { return Ok(Targets::Numbers) };
+        let ways = Multiclass::ALL.map(|way| (way.name(), way));
+        let multiclass = choose("multi_class", &self.multiclass, &ways)?;
+        if let ([negative, positive], Multiclass::OneVsRest) = (&classes[..], multiclass) {
+            return Ok(Targets::Binary {
+                positive: positive.0,
+                names: [negative.1.clone(), positive.1.clone()],
+                weights: [negative.2, positive.2],
+            });
+        }
+        let classes = Classes {
+            labels: classes.iter().map(|class| class.0).collect(),
+            names: classes.iter().map(|class| class.1.clone()).collect(),
+            weights: classes.iter().map(|class| class.2).collect(),
+        };
+        Ok(Targets::Classes { classes, multiclass })
+    }
+
+    /// What is minimised one by one.
+    fn tasks(&self, objective: &Objective) -> Vec<Task> {
+        let mut tasks: Vec<Task> = objective.split().into_iter().map(Task::new).collect();
+        for task in &mut tasks {
+            if let (true, Targets::OneOf { class, classes }) = (self.own_weight_only, &mut task.objective.targets) {
+                let own = *class as usize;
+                (0..classes.len()).filter(|&other| other != own).for_each(|other| classes.weights[other] = 1.0);
+            }
+        }
+        if let (Some((duals, weights)), [task]) = (&self.start, &mut tasks[..]) {
             task.start = Some(Start::Values(duals.as_array().to_vec()));
             task.start_weights = weights.as_array().to_vec();
         }
-        Ok(task)
+        tasks
     }
 }
 
@@ -89,8 +110,8 @@ pub struct Limits {
     memory: Option<u64>,
     threads: Option<usize>,
     callback: Option<Py<PyAny>>,
-    /// Whether dual variables are wanted, for a later start from them.
-    keep_duals: bool,
+    /// Whether dual variables and weights are wanted, for a later start from them.
+    keep_start: bool,
 }
 
 impl Limits {
@@ -109,27 +130,29 @@ impl Limits {
     }
 }
 
-/// What came of training one model.
+type Vector = Py<PyArray1<f64>>;
+
+/// What came of training.
 #[pyclass(frozen, get_all, module = "towline._native")]
 pub struct Fitted {
-    /// Weights by column, and that of the constant feature last.
-    weights: Py<PyArray1<f64>>,
-    /// The dual variable of each row, if they were asked for.
-    duals: Option<Py<PyArray1<f64>>>,
     /// The model in the feature numbers or names of the data.
     model: Py<Model>,
+    /// The dual variable of each row, and weights by column, that of the constant feature last: for a later start from them, if that was asked for.
+    start: Option<(Vector, Vector)>,
     /// converged, out-of-passes, out-of-time or interrupted.
     status: &'static str,
     /// F.
     objective: f64,
     /// The relative duality gap.
     gap: f64,
-    /// Passes over the data, all models together.
+    /// Passes over the data.
     passes: u64,
-    /// Sweeps over rows in memory.
+    /// Sweeps over rows in memory, of all classes together.
     sweeps: u64,
-    /// Bytes read from the store, all models together.
+    /// Bytes read from the store.
     bytes_read: u64,
+    /// The exception that ended training early: KeyboardInterrupt, or what the callback raised.
+    raised: Option<PyErr>,
 }
 
 /// The name of a status.
@@ -175,53 +198,49 @@ impl Data {
         }
     }
 
-    fn models(&self, all: &[Trained], tasks: &[Task], budget: &Budget) -> PyResult<Vec<Model>> {
-        let all = all.iter().zip(tasks);
+    fn model(&self, all: &[Trained], objective: &Objective, budget: &Budget) -> PyResult<LibraryModel> {
         match self {
             Data::Memory(store) => {
-                let rows = store.shape().rows;
-                Ok(all.map(|(trained, task)| Model::of_columns(trained, &task.objective, rows)).collect())
+                let shape = store.shape();
+                Ok(LibraryModel::of_columns(all, objective, shape.rows, shape.columns))
             }
             Data::Disk(store) => {
                 let features = FeatureMap::read(store.path(), store.manifest(), budget).or_raise()?;
-                let model = |trained, task: &Task| LibraryModel::new(trained, &task.objective, store, &features);
-                Ok(all.map(|(trained, task)| model(trained, task).into()).collect())
+                Ok(LibraryModel::new(all, objective, store, &features))
             }
         }
     }
 }
 
-/// Trains a model for each problem, all together on rows in memory or on a store. Returns them, and the exception that ended training early:
-/// KeyboardInterrupt, or what the callback raised.
+/// Trains on rows in memory or on a store.
 #[pyfunction]
-pub fn train(
-    py: Python<'_>,
-    data: &Bound<'_, PyAny>,
-    problems: Vec<Problem<'_>>,
-    limits: Limits,
-) -> PyResult<(Vec<Fitted>, Option<PyErr>)> {
+pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limits: Limits) -> PyResult<Fitted> {
     let data = Data::of(data)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let tasks = problems.iter().map(Problem::task).collect::<PyResult<Vec<_>>>()?;
-    let options = limits.options(tasks, &stop)?;
+    let objective = problem.objective()?;
+    let options = limits.options(problem.tasks(&objective), &stop)?;
     let budget = data.budget(limits.memory);
     let mut watch = Watch::new(limits.callback, stop);
-    let trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
-    let models = data.models(&trained, &options.tasks, &budget)?;
-    let fitted = |(trained, model): (Trained, Model)| {
-        let duals = if limits.keep_duals { Some(trained.duals.values().map_err(bad_value)?) } else { None };
-        Ok(Fitted {
-            weights: PyArray1::from_vec(py, trained.weights).unbind(),
-            duals: duals.map(|duals| PyArray1::from_vec(py, duals).unbind()),
-            model: Py::new(py, model)?,
-            status: status_name(trained.status),
-            objective: trained.certificate.objective,
-            gap: trained.certificate.relative_gap(),
-            passes: trained.cost.passes,
-            sweeps: trained.cost.sweeps,
-            bytes_read: trained.cost.bytes_read,
-        })
+    let mut trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
+    let model = data.model(&trained, &objective, &budget)?;
+    let start = match (limits.keep_start, trained.pop()) {
+        (true, Some(last)) => {
+            let duals = last.duals.values().map_err(bad_value)?;
+            Some((PyArray1::from_vec(py, duals).unbind(), PyArray1::from_vec(py, last.weights).unbind()))
+        }
+        _ => None,
     };
-    let all = trained.into_iter().zip(models).map(fitted).collect::<PyResult<Vec<_>>>()?;
-    Ok((all, watch.raised))
+    let header = &model.header;
+    let certificates = header.certificates.iter().chain([&header.certificate]);
+    Ok(Fitted {
+        start,
+        status: status_name(header.status),
+        objective: header.certificate.objective,
+        gap: certificates.map(|certificate| certificate.relative_gap()).fold(0.0, f64::max),
+        passes: header.cost.passes,
+        sweeps: header.cost.sweeps,
+        bytes_read: header.cost.bytes_read,
+        raised: watch.raised,
+        model: Py::new(py, Model::from(model))?,
+    })
 }

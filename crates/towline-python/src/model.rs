@@ -1,17 +1,16 @@
 //! Models: bytes, files, weights by feature, and scores for files.
 use std::path::PathBuf;
 
-use numpy::PyArray1;
+use numpy::ndarray::{Array2, ArrayView2};
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use pyo3_arrow::PyRecordBatchReader;
 use towline::budget::Budget;
 use towline::input::arrow::ArrowSource;
 use towline::input::{Progress, RowBatch, RowSource};
-use towline::model::{Header, Model as LibraryModel, VERSION, Weights};
-use towline::objective::Objective;
+use towline::model::{Features, Model as LibraryModel};
 use towline::predict::Scorer;
-use towline::trainer::Trained;
 
 use crate::errors::{OrRaise, bad_value};
 use crate::reading::{Reading, expand};
@@ -29,34 +28,14 @@ impl From<LibraryModel> for Model {
 }
 
 impl Model {
-    /// The model of arrays: column j is feature number j.
-    pub fn of_columns(trained: &Trained, objective: &Objective, rows: u64) -> Self {
-        let (weights, bias) = trained.weights.split_at(trained.weights.len() - 1);
-        let header = Header {
-            version: VERSION,
-            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
-            objective: objective.clone(),
-            status: trained.status,
-            certificate: trained.certificate,
-            cost: trained.cost,
-            baseline: trained.baseline,
-            rows,
-            features: weights.len() as u64,
-            intercept: bias[0] * objective.bias,
-            unit_rows: false,
-            named_features: false,
-        };
-        let present = (0u64..).zip(weights.iter().copied()).filter(|&(_, weight)| weight != 0.0);
-        LibraryModel { header, weights: Weights::Numbered(present.collect()) }.into()
-    }
-
     fn scores<'py>(
         &self,
         py: Python<'py>,
         memory: Option<u64>,
         open: impl FnOnce(&Budget) -> PyResult<Box<dyn RowSource>> + Send,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let budget = Budget::new(memory.unwrap_or_else(towline::machine::default_memory_bytes));
+        let outputs = self.model.outputs();
         let scores = py.detach(|| -> PyResult<Vec<f64>> {
             let scorer = Scorer::new(&self.model, &budget).or_raise()?;
             let mut source = open(&budget)?;
@@ -67,7 +46,8 @@ impl Model {
             }
             Ok(scores)
         })?;
-        Ok(PyArray1::from_vec(py, scores))
+        let shape = (scores.len() / outputs, outputs);
+        Ok(PyArray2::from_owned_array(py, Array2::from_shape_vec(shape, scores).map_err(bad_value)?))
     }
 }
 
@@ -107,37 +87,36 @@ impl Model {
         serde_json::to_string(&self.model.header).map_err(bad_value)
     }
 
-    /// Added to every score.
+    /// Added to the score of each output.
     #[getter]
-    fn intercept(&self) -> f64 {
-        self.model.header.intercept
+    fn intercepts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.model.header.intercepts)
     }
 
     /// Feature numbers with a weight other than 0, in ascending order; none if features have names.
     #[getter]
     fn numbers<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u64>>> {
-        match &self.model.weights {
-            Weights::Numbered(weights) => Some(PyArray1::from_iter(py, weights.iter().map(|(number, _)| *number))),
-            Weights::Named(_) => None,
+        match &self.model.features {
+            Features::Numbered(numbers) => Some(PyArray1::from_slice(py, numbers)),
+            Features::Named(_) => None,
         }
     }
 
     /// Feature names with a weight other than 0; none if features have numbers.
     #[getter]
-    fn names(&self) -> Option<Vec<&str>> {
-        match &self.model.weights {
-            Weights::Numbered(_) => None,
-            Weights::Named(weights) => Some(weights.iter().map(|(name, _)| name.as_str()).collect()),
+    fn names(&self) -> Option<Vec<String>> {
+        match &self.model.features {
+            Features::Numbered(_) => None,
+            Features::Named(names) => Some(names.clone()),
         }
     }
 
-    /// The weights of these features.
+    /// The weights of these features: a row for each, a column for each output.
     #[getter]
-    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        match &self.model.weights {
-            Weights::Numbered(weights) => PyArray1::from_iter(py, weights.iter().map(|(_, weight)| *weight)),
-            Weights::Named(weights) => PyArray1::from_iter(py, weights.iter().map(|(_, weight)| *weight)),
-        }
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let shape = (self.model.features.len(), self.model.outputs());
+        let table = ArrayView2::from_shape(shape, &self.model.weights).map_err(bad_value)?;
+        Ok(PyArray2::from_array(py, &table))
     }
 
     /// The scores of the rows of files, in their order.
@@ -147,7 +126,7 @@ impl Model {
         paths: Vec<String>,
         reading: Reading,
         memory: Option<u64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.scores(py, memory, |budget| {
             let (inputs, options) = (expand(&paths)?, reading.options(false)?);
             towline::input::open(&inputs, &options, budget, &Progress::default()).or_raise()
@@ -161,7 +140,7 @@ impl Model {
         data: &Bound<'py, PyAny>,
         reading: Reading,
         memory: Option<u64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let reader = data.extract::<PyRecordBatchReader>()?.into_reader()?;
         self.scores(py, memory, |budget| {
             let options = reading.options(false)?;

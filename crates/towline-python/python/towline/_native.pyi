@@ -55,7 +55,7 @@ class Model:
     @property
     def header(self) -> str: ...
     @property
-    def intercept(self) -> float: ...
+    def intercepts(self) -> NDArray[np.float64]: ...
     @property
     def numbers(self) -> NDArray[np.uint64] | None: ...
     @property
@@ -66,18 +66,16 @@ class Model:
     def score_arrow(self, data: Any, reading: dict[str, Any], memory: int | None) -> NDArray[np.float64]: ...
 
 class Fitted:
-    weights: NDArray[np.float64]
-    duals: NDArray[np.float64] | None
     model: Model
+    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     status: str
     objective: float
     gap: float
     passes: int
     sweeps: int
     bytes_read: int
+    raised: BaseException | None
 
-def train(
-    data: Rows | Store, problems: list[dict[str, Any]], limits: dict[str, Any]
-) -> tuple[list[Fitted], BaseException | None]: ...
+def train(data: Rows | Store, problem: dict[str, Any], limits: dict[str, Any]) -> Fitted: ...
 def pack(kind: str, data: Any, output: str | PathLike[str], arguments: dict[str, Any]) -> list[str]: ...
 def default_memory_bytes() -> int: ...

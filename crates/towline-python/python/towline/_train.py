@@ -23,17 +23,17 @@ PROBLEM = {
     "strength": 1.0,
     "l1_ratio": 0.5,
     "groups": None,
-    "positive": None,
-    "sides": ("-1", "1"),
-    "side_weights": (1.0, 1.0),
+    "classes": None,
+    "multiclass": "ovr",
+    "own_weight_only": False,
     "start": None,
 }
 
 
 class Fit:
-    """The models that make up one fit: one for each class or target. They train together on every block that is read."""
+    """What makes up one fit: a model, or one for each target."""
 
-    def __init__(self, estimator, *, max_passes: int | None = None, keep_duals: bool = False):
+    def __init__(self, estimator, *, max_passes: int | None = None, keep_start: bool = False):
         self.estimator = estimator
         self.tolerance = number(estimator, "tol", above=False)
         self.limits = {
@@ -44,22 +44,23 @@ class Fit:
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
             "threads": None,
-            "keep_duals": keep_duals,
+            "keep_start": keep_start,
         }
         self.fitted: list[_native.Fitted] = []
-        self.raised: BaseException | None = None
 
-    def train(self, data, problems: list[dict]) -> None:
-        """Trains a model for each problem on rows or a store."""
+    def train(self, data, problem: dict) -> None:
+        """Trains on rows or a store."""
         with reporting(self.estimator, self.tolerance) as callback:
-            problems = [{**PROBLEM, **problem} for problem in problems]
-            fitted, raised = _native.train(data, problems, {**self.limits, "callback": callback})
-        self.fitted += fitted
-        self.raised = self.raised or raised
+            self.fitted.append(_native.train(data, {**PROBLEM, **problem}, {**self.limits, "callback": callback}))
+
+    @property
+    def raised(self) -> BaseException | None:
+        """What ended training early: ``KeyboardInterrupt``, or an exception of the callback."""
+        return self.fitted[-1].raised
 
     @property
     def models(self) -> list[_native.Model]:
-        """A model for each problem."""
+        """What was learnt."""
         return [fitted.model for fitted in self.fitted]
 
     def finish(self, factor: float = 1.0) -> None:

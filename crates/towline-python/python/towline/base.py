@@ -71,6 +71,10 @@ class LinearEstimator(BaseEstimator):
         """Writes the model to a file, which ``towline.read_model`` and ``towline predict`` read."""
         self.model_.save(path)
 
+    def to_sklearn(self):
+        """A fitted estimator of scikit-learn with the same predictions."""
+        return self.model_.to_sklearn()
+
     def __getstate__(self):
         """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else."""
         state = super().__getstate__()

@@ -18,8 +18,8 @@ from .store import is_on_disk
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classes by the sign or the largest of their scores."""
 
-    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0):
-        """Fits ``problem``, that of telling two classes apart, or one for each class against the rest."""
+    def _fit(self, X, y, sample_weight, reading: dict, problem: dict):
+        """Fits ``problem``, which says how two or more classes are told apart."""
         fit = Fit(self)
         if is_on_disk(X):
             width, data = None, self._store(X, y, sample_weight, reading)
@@ -35,9 +35,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
                 f"class: {self.classes_[0]!r}"
             )
-        fit.train(data, [{**problem, **side} for side in self._sides(labels, self._class_weights(counts))])
+        weights = self._class_weights(counts)
+        classes = [(float(label), str(name), float(weight)) for label, name, weight in zip(labels, self.classes_, weights)]
+        fit.train(data, {**self._for_classes(problem), "classes": classes})
         self._take(fit.models, width)
-        fit.finish(factor)
+        fit.finish()
         return self
 
     def _classes_of(self, store: _native.Store):
@@ -61,22 +63,31 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             return counts.sum() / (len(counts) * counts)
         return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
 
-    def _sides(self, labels: np.ndarray, class_weight: np.ndarray):
-        """Which label is positive in each problem, and what both sides are called and weigh.
+    def _for_classes(self, problem: dict) -> dict:
+        """The problem, once the classes are known."""
+        return problem
 
-        For more than two classes each one stands against the rest; as in LIBLINEAR, its weight counts where it is the positive one.
-        """
-        names = [str(name) for name in self.classes_]
-        if len(labels) == 2:
-            yield {"positive": labels[1], "sides": tuple(names), "side_weights": tuple(map(float, class_weight))}
-            return
-        for label, name, weight in zip(labels, names, class_weight):
-            yield {"positive": label, "sides": (f"not {name}", name), "side_weights": (1.0, float(weight))}
+    def _take(self, models, width, flat=False) -> None:
+        super()._take(models, width, flat)
+        self._merge_sides()
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "_models" in state:
+            self._merge_sides()
+
+    def _merge_sides(self) -> None:
+        """Two classes with weights each have the difference as their one score, as in scikit-learn."""
+        if len(self.classes_) == 2 and self.coef_.shape[0] == 2:
+            self.coef_ = self.coef_[1:] - self.coef_[:1]
+            self.intercept_ = self.intercept_[1:] - self.intercept_[:1]
 
     def decision_function(self, X, **reading) -> np.ndarray:
         """The score of each row: of the second of two classes, or of every class. ``X`` may be a path, as in ``fit``."""
         scores = self._scores(X, reading)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if len(self.classes_) > 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X, **reading) -> np.ndarray:
         """The class of each row of an array or of a file."""

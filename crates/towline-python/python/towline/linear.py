@@ -78,7 +78,7 @@ class _Sparse(LinearRegressor):
 
     def _penalised(self, X, y, sample_weight, reading: dict, penalty: dict):
         choice(self, "positive", (False,))
-        fit = Fit(self, keep_duals=bool(self.warm_start))
+        fit = Fit(self, keep_start=bool(self.warm_start))
         return self._fit(X, y, sample_weight, reading, {**_constant(self), **penalty}, mean=True, fit=fit)
 
     def _start(self, number: int, shape: tuple[int, int]):
@@ -90,7 +90,7 @@ class _Sparse(LinearRegressor):
 
     def _remember(self, fit: Fit) -> None:
         if self.warm_start:
-            self._earlier = [(fitted.duals, fitted.weights) for fitted in fit.fitted]
+            self._earlier = [fitted.start for fitted in fit.fitted]
 
 
 class Lasso(_Sparse):

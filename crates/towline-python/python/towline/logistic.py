@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit, softmax
+from sklearn.preprocessing import normalize
 
 from ._check import choice, number
 from .classes import LinearClassifier
@@ -14,9 +16,12 @@ SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 class LogisticRegression(LinearClassifier):
     """Logistic regression, with the parameters and the objective of ``sklearn.linear_model.LogisticRegression``.
 
-    Minimises ``C Σ log(1 + exp(-y_i (w·x_i + b))) + (1 - l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁``; the intercept is free of the penalty. More than two
-    classes stand one against the rest. ``C=np.inf`` is no penalty at all. ``tol`` is the relative duality gap. ``solver``, ``dual``, ``n_jobs`` and
-    ``intercept_scaling`` are taken for compatibility and change nothing.
+    Minimises ``C Σ log(1 + exp(-y_i (w·x_i + b))) + (1 - l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁``; the intercept is free of the penalty. ``C=np.inf`` is no
+    penalty at all. ``tol`` is the relative duality gap. ``solver``, ``dual`` and ``n_jobs`` are taken for compatibility and change nothing.
+
+    More than two classes have one objective, softmax (``multi_class="multinomial"``), or one for each class against the rest (``"ovr"``). Softmax
+    needs the l2 penalty, which its intercepts share, as the weights of a constant feature of value ``intercept_scaling``. ``"auto"`` is softmax where
+    that is possible.
     """
 
     def __init__(
@@ -24,6 +29,7 @@ class LogisticRegression(LinearClassifier):
         *,
         C=1.0,
         l1_ratio=0.0,
+        multi_class="auto",
         dual=False,
         tol=1e-4,
         fit_intercept=True,
@@ -39,6 +45,7 @@ class LogisticRegression(LinearClassifier):
     ):
         self.C = C
         self.l1_ratio = l1_ratio
+        self.multi_class = multi_class
         self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept
@@ -55,20 +62,31 @@ class LogisticRegression(LinearClassifier):
     def fit(self, X, y=None, sample_weight=None, **reading):
         """Fits to arrays, or to a path or a store, whose labels are then those of the file."""
         choice(self, "solver", SOLVERS)
+        choice(self, "multi_class", ("auto", "multinomial", "ovr"))
         ratio = number(self, "l1_ratio", above=False, most=1.0)
-        problem = {"loss": "logistic", "penalty": "none"}
+        is_l2 = ratio == 0.0 and self.C != np.inf
+        if self.multi_class == "multinomial" and not is_l2:
+            raise ValueError("multi_class='multinomial' needs the l2 penalty: l1_ratio=0 and a finite C; use 'ovr'")
+        problem = {"loss": "logistic", "bias": 0.0, "penalty": "none"}
         if self.C != np.inf:
-            problem = {"loss": "logistic", "c": number(self, "C"), **_penalty(1.0, ratio)}
-        problem = {"bias": 0.0, **problem, **_constant(self)}
+            problem = {**problem, "c": number(self, "C"), **_penalty(1.0, ratio)}
         return self._fit(X, y, sample_weight, reading, problem)
+
+    def _for_classes(self, problem: dict) -> dict:
+        is_l2 = self.l1_ratio == 0.0 and self.C != np.inf
+        if len(self.classes_) == 2 or self.multi_class == "ovr" or not is_l2:
+            return {**problem, **_constant(self)}
+        return {**problem, "multiclass": "softmax", "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0}
 
     def predict_proba(self, X, **reading) -> np.ndarray:
         """The probability of each class, for each row."""
-        scores = self._scores(X, reading)
-        chances = 1.0 / (1.0 + np.exp(-np.clip(scores, -700, 700)))
-        if chances.shape[1] == 1:
-            return np.hstack([1.0 - chances, chances])
-        return chances / chances.sum(axis=1, keepdims=True)
+        scores = self.decision_function(X, **reading)
+        if scores.ndim == 1:
+            chances = expit(scores)
+            return np.column_stack([1.0 - chances, chances])
+        if self.model_.multiclass == "softmax":
+            return softmax(scores, axis=1)
+        return normalize(expit(scores), norm="l1")
 
     def predict_log_proba(self, X, **reading) -> np.ndarray:
         """The logarithm of each probability."""

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 from . import _native
 from ._rows import rows
 from ._size import size_bytes
+from ._sklearn import to_sklearn
 from .store import paths, reading_options
 
 #: Weights are kept sparse where a dense array would be more than so many times as large.
@@ -27,26 +28,29 @@ def read_model(path) -> Model:
 
 def coefficients(models: list[_native.Model], width: int | None, flat: bool = False):
     """Weights, a row for each model (or just a vector), intercepts, and the names of the columns if features have names."""
-    names = None
-    if models[0].names is not None:
-        names = list(dict.fromkeys(name for model in models for name in model.names))
-        place = {name: at for at, name in enumerate(names)}
-        columns = [np.array([place[name] for name in model.names], dtype=np.int64) for model in models]
+    names = models[0].names
+    columns = [np.arange(len(names)) if names is not None else model.numbers.astype(np.int64) for model in models]
+    if names is not None:
         width = len(names)
-    else:
-        columns = [model.numbers.astype(np.int64) for model in models]
-        if width is None:
-            width = max((int(part[-1]) + 1 for part in columns if len(part)), default=1)
-    weights = [model.weights for model in models]
-    intercepts = np.array([model.intercept for model in models])
-    if width > SPARSE_RATIO * max(1024, *map(len, weights)):
-        starts = np.cumsum([0, *map(len, weights)])
-        parts = (np.concatenate(weights), np.concatenate(columns), starts)
-        return sparse.csr_matrix(parts, shape=(len(models), width)), intercepts, names
-    table = np.zeros((len(models), width))
-    for row, at, values in zip(table, columns, weights):
-        row[at] = values
+    elif width is None:
+        width = max((int(part[-1]) + 1 for part in columns if len(part)), default=1)
+    weights = [model.weights.T for model in models]
+    intercepts = np.concatenate([model.intercepts for model in models])
+    if width > SPARSE_RATIO * max(1024, *map(len, columns)):
+        parts = [_sparse(values, at, width) for values, at in zip(weights, columns)]
+        return sparse.vstack(parts, format="csr"), intercepts, names
+    table = np.zeros((len(intercepts), width))
+    done = 0
+    for values, at in zip(weights, columns):
+        table[done : done + len(values), at] = values
+        done += len(values)
     return (table[0], float(intercepts[0]), names) if flat else (table, intercepts, names)
+
+
+def _sparse(values: np.ndarray, columns: np.ndarray, width: int) -> sparse.csr_matrix:
+    starts = np.arange(len(values) + 1) * len(columns)
+    parts = (np.ravel(values), np.tile(columns, len(values)), starts)
+    return sparse.csr_matrix(parts, shape=(len(values), width))
 
 
 class Model:
@@ -65,9 +69,7 @@ class Model:
     @property
     def feature_names(self) -> list[str] | None:
         """What the columns of ``coef_`` are called, if features have names."""
-        if self._models[0].names is None:
-            return None
-        return list(dict.fromkeys(name for model in self._models for name in model.names))
+        return self._models[0].names
 
     @property
     def loss(self) -> str:
@@ -85,14 +87,20 @@ class Model:
         targets = self._header["objective"]["targets"]
         if self._classes is not None or targets == "numbers":
             return self._classes
-        return np.array(targets["binary"]["names"])
+        kind = targets.get("binary") or targets["classes"]["classes"]
+        return _numbers(np.array(kind["names"]))
+
+    @property
+    def multiclass(self) -> str | None:
+        """How more than two classes are told apart: one-vs-rest, crammer-singer or softmax."""
+        targets = self._header["objective"]["targets"]
+        return targets["classes"]["multiclass"] if "classes" in targets else None
 
     @property
     def gap_(self) -> float:
         """The relative duality gap: the objective is at most this part above the optimum."""
-        certificate = self._header["certificate"]
-        gap = certificate["objective"] - certificate["dual_objective"]
-        return max(0.0, gap) / max(abs(certificate["objective"]), np.finfo(float).tiny)
+        sides = self._header.get("certificates") or [self._header["certificate"]]
+        return max(max(0.0, side["objective"] - side["dual_objective"]) / max(abs(side["objective"]), 1e-300) for side in sides)
 
     @property
     def status_(self) -> str:
@@ -106,13 +114,13 @@ class Model:
         """
         if isinstance(X, (str, os.PathLike)) or (isinstance(X, list) and X and isinstance(X[0], (str, os.PathLike))):
             options, size = reading_options(reading), size_bytes(memory)
-            return np.column_stack([model.score_files(paths(X), options, size) for model in self._models])
+            return np.hstack([model.score_files(paths(X), options, size) for model in self._models])
         if self._models[0].names is not None:
             if not hasattr(X, "__arrow_c_stream__"):
                 raise ValueError("this model knows features by their names; give it a data frame or a file")
             options, size = reading_options(reading), size_bytes(memory)
-            return np.column_stack([model.score_arrow(X, options, size) for model in self._models])
-        if self._header["unit_rows"]:
+            return np.hstack([model.score_arrow(X, options, size) for model in self._models])
+        if self.unit_rows:
             X = normalize(X)
         if sparse.issparse(self.coef_):
             return np.asarray((sparse.csr_matrix(X) @ self.coef_.T).todense()) + np.asarray(self.intercept_)
@@ -130,6 +138,15 @@ class Model:
         scores, classes = self.decision_function(X, **reading), self.classes_
         return scores if classes is None else classes[winners(scores)]
 
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows are scaled to unit length first."""
+        return self._header["unit_rows"]
+
+    def to_sklearn(self):
+        """A fitted estimator of scikit-learn with the same predictions."""
+        return to_sklearn(self)
+
     def save(self, path) -> None:
         """Writes the file that ``read_model`` and ``towline predict`` read."""
         self._models[0].save(os.fspath(path))
@@ -138,3 +155,11 @@ class Model:
 def winners(scores: np.ndarray) -> np.ndarray:
     """The number of the class that each row's scores speak for."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def _numbers(names: np.ndarray) -> np.ndarray:
+    """Classes that are whole numbers as such."""
+    try:
+        return names.astype(np.int64)
+    except ValueError:
+        return names

@@ -7,6 +7,7 @@ from .classes import LinearClassifier
 from .targets import LinearRegressor
 
 LOSSES = {"hinge": "hinge", "squared_hinge": "squared-hinge"}
+WAYS = {"ovr": "ovr", "crammer_singer": "crammer-singer"}
 TUBES = {"epsilon_insensitive": "epsilon-insensitive", "squared_epsilon_insensitive": "squared-epsilon-insensitive"}
 
 
@@ -14,7 +15,7 @@ class LinearSVC(LinearClassifier):
     """Linear support vector classification, with the parameters and the objective of ``sklearn.svm.LinearSVC``.
 
     Minimises ``½‖w‖² + C Σ loss(y_i w·x_i)``, or ``‖w‖₁`` for ``penalty="l1"``. The intercept is the weight of a constant feature of value
-    ``intercept_scaling`` and is penalised like the others. ``tol`` is the relative duality gap; with 0, all ``max_iter`` passes are made. ``dual`` is taken for compatibility: every run has both
+    ``intercept_scaling`` and is penalised like the others. ``multi_class="crammer_singer"`` has one objective for all classes, with the hinge loss. ``tol`` is the relative duality gap; with 0, all ``max_iter`` passes are made. ``dual`` is taken for compatibility: every run has both
     sides. ``memory`` bounds what Towline allocates, such as ``"512M"``; ``callback`` is called with a dictionary after each step, and stops
     training by returning true.
     """
@@ -58,13 +59,17 @@ class LinearSVC(LinearClassifier):
         Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
         """
         choice(self, "dual", ("auto", True, False))
-        choice(self, "multi_class", ("ovr",))
         problem = {
+            "multiclass": WAYS[choice(self, "multi_class", tuple(WAYS))],
+            "own_weight_only": True,
             "loss": LOSSES[choice(self, "loss", tuple(LOSSES))],
             "penalty": choice(self, "penalty", ("l2", "l1")),
             "c": number(self, "C"),
             "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0,
         }
+        if self.multi_class == "crammer_singer":
+            # As in LIBLINEAR, this is a loss and a penalty of its own.
+            problem = {**problem, "loss": "hinge", "penalty": "l2"}
         return self._fit(X, y, sample_weight, reading, problem)
 
 
