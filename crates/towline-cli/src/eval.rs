@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use towline::budget::Budget;
-use towline::evaluate::{self, BinaryQuality, NumberQuality};
+use towline::evaluate::{self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
 use towline::model::Model;
 use towline::objective::Targets;
+use towline::predict::{self, probabilities};
 use towline::store::StoreError;
 
 use crate::input::InputArguments;
@@ -39,6 +40,8 @@ pub struct Arguments {
 pub enum Quality {
     /// Of two classes.
     Binary(BinaryQuality),
+    /// Of many classes.
+    Classes(ClassQuality),
     /// Of numbers.
     Numbers(NumberQuality),
 }
@@ -48,6 +51,7 @@ impl Quality {
     pub fn json(&self) -> serde_json::Result<serde_json::Value> {
         match self {
             Quality::Binary(quality) => serde_json::to_value(quality),
+            Quality::Classes(quality) => serde_json::to_value(quality),
             Quality::Numbers(quality) => serde_json::to_value(quality),
         }
     }
@@ -56,6 +60,14 @@ impl Quality {
     pub fn line(&self) -> String {
         match self {
             Quality::Binary(q) => format!("accuracy {:.2} % of {} rows", 100.0 * q.accuracy, show::count(q.rows)),
+            Quality::Classes(q) => {
+                format!(
+                    "accuracy {:.2} % of {} rows, macro F1 {:.4}",
+                    100.0 * q.accuracy,
+                    show::count(q.rows),
+                    q.macro_f1
+                )
+            }
             Quality::Numbers(q) => format!("root mean square error {:.6} of {} rows", q.rmse, show::count(q.rows)),
         }
     }
@@ -64,24 +76,42 @@ impl Quality {
 /// Judges `model` on the rows of `input`.
 pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget) -> anyhow::Result<Quality> {
     let mut paid = budget.reserve("scores", 0).map_err(StoreError::from)?;
-    let binary = matches!(model.header.objective.targets, Targets::Binary { .. });
+    let objective = &model.header.objective;
+    let has_probabilities = matches!(objective.loss, AnyLoss::Logistic(_));
+    if let Targets::Classes { classes, .. } = &objective.targets {
+        let mut counts = ClassCounts::new(&classes.names, has_probabilities);
+        let mut chances = Vec::new();
+        scoring::score(model, input, options, budget, |row| {
+            if has_probabilities {
+                probabilities(&objective.targets, row.scores, &mut chances);
+            }
+            let chance = row.class.and_then(|class| chances.get(class)).copied().unwrap_or(0.0);
+            counts.add(row.class, predict::class(row.scores), chance);
+            Ok(())
+        })?;
+        let quality = counts.finish();
+        if quality.rows == 0 {
+            bail!("{input}: no rows to judge the model by");
+        }
+        return Ok(Quality::Classes(quality));
+    }
+    let binary = matches!(objective.targets, Targets::Binary { .. });
     let (mut classes, mut numbers) = (Vec::new(), Vec::new());
-    scoring::score(model, input, options, budget, |rows| {
+    scoring::score(model, input, options, budget, |row| {
         // Growing by doubling holds the old and the new list for a moment, and the area under the curve sorts a copy.
-        paid.grow_to((classes.len() + numbers.len() + rows.len()) as u64 * 64).map_err(StoreError::from)?;
+        paid.grow_to((classes.len() + numbers.len() + 1) as u64 * 64).map_err(StoreError::from)?;
         if binary {
-            classes.extend(rows.iter().map(|row| (row.score, row.positive)));
+            classes.push((row.scores[0], row.class == Some(1)));
         } else {
-            numbers.extend(rows.iter().map(|row| (row.score, row.label)));
+            numbers.push((row.scores[0], row.label));
         }
         Ok(())
     })?;
     if classes.is_empty() && numbers.is_empty() {
         bail!("{input}: no rows to judge the model by");
     }
-    let logistic = matches!(model.header.objective.loss, AnyLoss::Logistic(_));
     Ok(if binary {
-        Quality::Binary(evaluate::binary(&classes, logistic))
+        Quality::Binary(evaluate::binary(&classes, has_probabilities))
     } else {
         Quality::Numbers(evaluate::numbers(&numbers))
     })
@@ -123,6 +153,21 @@ fn text(model: &Model, quality: &Quality) -> String {
                 }
             }
         }
+        Quality::Classes(q) => {
+            line("rows", show::count(q.rows));
+            line("accuracy", format!("{:.4} %", 100.0 * q.accuracy));
+            line("macro F1", format!("{:.4}", q.macro_f1));
+            line("micro F1", format!("{:.4}", q.micro_f1));
+            if let Some(log_loss) = q.log_loss {
+                line("log loss", format!("{log_loss:.6}"));
+            }
+            if q.unknown > 0 {
+                line("unknown", format!("{} rows of classes that the model does not know", show::count(q.unknown)));
+            }
+            for (name, row) in q.classes.iter().zip(&q.confusion) {
+                line(&format!("true {name}"), predicted(&q.classes, row));
+            }
+        }
         Quality::Numbers(q) => {
             line("rows", show::count(q.rows));
             line("RMSE", format!("{:.6}", q.rmse));
@@ -131,4 +176,18 @@ fn text(model: &Model, quality: &Quality) -> String {
         }
     }
     show::table(&lines)
+}
+
+/// Where the rows of a class went, the most frequent class first.
+fn predicted(classes: &[String], row: &[u64]) -> String {
+    const SHOWN: usize = 6;
+    let mut counts: Vec<(u64, &String)> = row.iter().copied().zip(classes).filter(|count| count.0 > 0).collect();
+    counts.sort_by_key(|&(rows, _)| std::cmp::Reverse(rows));
+    let rest: u64 = counts.iter().skip(SHOWN).map(|count| count.0).sum();
+    let mut shown: Vec<String> =
+        counts.iter().take(SHOWN).map(|(rows, name)| format!("{} as {name}", show::count(*rows))).collect();
+    if rest > 0 {
+        shown.push(format!("{} as others", show::count(rest)));
+    }
+    if shown.is_empty() { "no rows".into() } else { shown.join(", ") }
 }

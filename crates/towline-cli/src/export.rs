@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use towline::loss::AnyLoss;
-use towline::model::{Model, Weights};
-use towline::objective::Targets;
+use towline::model::{Features, Model};
+use towline::objective::{Multiclass, Targets};
 use towline::penalty::AnyPenalty;
 
 /// Arguments of `towline export`.
@@ -30,7 +30,7 @@ enum Target {
     Liblinear,
     /// JSON with everything that is known of the model
     Json,
-    /// A line per feature: name, tab, weight
+    /// A line per feature: name, tab, weight, and more of them for more classes
     Text,
 }
 
@@ -51,27 +51,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn text(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(out, "(intercept)\t{}", model.header.intercept)?;
-    match &model.weights {
-        Weights::Numbered(weights) => {
-            weights.iter().try_for_each(|(number, weight)| writeln!(out, "{number}\t{weight}"))?
-        }
-        Weights::Named(weights) => weights.iter().try_for_each(|(name, weight)| writeln!(out, "{name}\t{weight}"))?,
-    }
+    let mut line = |name: &str, weights: &[f64]| {
+        write!(out, "{name}")?;
+        weights.iter().try_for_each(|weight| write!(out, "\t{weight}"))?;
+        writeln!(out)
+    };
+    line("(intercept)", &model.header.intercepts)?;
+    (0..model.features.len()).try_for_each(|i| line(&model.features.name(i), model.weights_of(i)))?;
     Ok(())
 }
 
 fn json(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
     let mut value = serde_json::to_value(&model.header)?;
-    value["weights"] = match &model.weights {
-        Weights::Numbered(weights) => serde_json::to_value(weights)?,
-        Weights::Named(weights) => serde_json::to_value(weights)?,
-    };
+    let weights = (0..model.features.len()).map(|i| match &model.features {
+        Features::Numbered(numbers) => serde_json::json!([numbers[i], model.weights_of(i)]),
+        Features::Named(names) => serde_json::json!([names[i], model.weights_of(i)]),
+    });
+    value["weights"] = weights.collect();
     writeln!(out, "{value}")?;
     Ok(())
 }
 
-/// LIBLINEAR lists a weight for every feature up to the last; the first label is the one with positive scores.
+/// LIBLINEAR lists the weights of every feature up to the last.
 fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
     let header = &model.header;
     let (is_l1, is_l2) = match header.objective.penalty {
@@ -79,16 +80,20 @@ fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
         AnyPenalty::L2(_) => (false, true),
         _ => (false, false),
     };
-    let Weights::Numbered(weights) = &model.weights else {
+    let Features::Numbered(numbers) = &model.features else {
         bail!("LIBLINEAR knows feature numbers only, and this model has names; use --to text or --to json");
     };
-    if weights.first().is_some_and(|&(number, _)| number == 0) {
+    if numbers.first() == Some(&0) {
         bail!("LIBLINEAR counts features from 1, and this model has a feature 0; use --to text or --to json");
     }
     if header.unit_rows {
         bail!("LIBLINEAR does not scale rows, and this model expects rows of unit length; use --to text or --to json");
     }
     let solver = match header.objective.loss {
+        _ if header.objective.targets.multiclass() == Some(Multiclass::CrammerSinger) => "MCSVM_CS",
+        _ if header.objective.targets.multiclass() == Some(Multiclass::Softmax) => {
+            bail!("LIBLINEAR has no softmax; use --to text or --to json")
+        }
         AnyLoss::SquaredHinge(_) if is_l1 => "L1R_L2LOSS_SVC",
         AnyLoss::Logistic(_) if is_l1 => "L1R_LR",
         other if !is_l2 => bail!(
@@ -104,29 +109,40 @@ fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
         other => bail!("LIBLINEAR has no {} loss; use --to text or --to json", other.name()),
     };
     writeln!(out, "solver_type {solver}")?;
-    writeln!(out, "nr_class 2")?;
-    if let Targets::Binary { names, .. } = &header.objective.targets {
-        if names.iter().any(|name| name.parse::<i32>().is_err()) {
-            bail!("LIBLINEAR knows whole numbers as labels only, and this model has {} and {}", names[0], names[1]);
-        }
-        writeln!(out, "label {} {}", names[1], names[0])?;
+    let names = header.objective.targets.names();
+    // For numbers LIBLINEAR writes two classes and no labels.
+    writeln!(out, "nr_class {}", names.len().max(2))?;
+    if let Some(name) = names.iter().find(|name| name.parse::<i32>().is_err()) {
+        bail!("LIBLINEAR knows whole numbers as labels only, and this model has {name}; use --to text or --to json");
     }
-    let last = weights.last().map_or(0, |&(number, _)| number);
+    let labels: Vec<&str> = match &header.objective.targets {
+        // The first label is the one with positive scores.
+        Targets::Binary { .. } => names.iter().rev().map(String::as_str).collect(),
+        _ => names.iter().map(String::as_str).collect(),
+    };
+    if !labels.is_empty() {
+        writeln!(out, "label {}", labels.join(" "))?;
+    }
+    let last = numbers.last().copied().unwrap_or(0);
     if last > 1 << 31 {
         bail!("LIBLINEAR cannot number features beyond 2^31, and this model has feature {last}");
     }
     writeln!(out, "nr_feature {last}")?;
     // The intercept is the weight of a last feature of value 1.
-    let bias = if header.intercept == 0.0 { -1 } else { 1 };
+    let bias = if header.intercepts.iter().all(|&intercept| intercept == 0.0) { -1 } else { 1 };
     writeln!(out, "bias {bias}")?;
     writeln!(out, "w")?;
-    let mut next = weights.iter().peekable();
+    let mut line = |weights: &[f64]| {
+        weights.iter().try_for_each(|weight| write!(out, "{weight} "))?;
+        writeln!(out)
+    };
+    let nothing = vec![0.0; model.outputs()];
+    let mut next = numbers.iter().enumerate().peekable();
     for number in 1..=last {
-        let weight = next.next_if(|&&(n, _)| n == number).map_or(0.0, |&(_, weight)| weight);
-        writeln!(out, "{weight} ")?;
+        line(next.next_if(|item| *item.1 == number).map_or(&nothing, |(i, _)| model.weights_of(i)))?;
     }
     if bias == 1 {
-        writeln!(out, "{} ", header.intercept)?;
+        line(&header.intercepts)?;
     }
     Ok(())
 }

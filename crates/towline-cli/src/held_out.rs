@@ -13,9 +13,11 @@ use towline::budget::{Budget, Reservation};
 use towline::input::{Input, Progress, ReadOptions};
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
+use towline::predict;
 use towline::store::features::{FeatureMap, FeatureName, Scaling};
 use towline::store::manifest::Scale;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
+use towline::trainer::WeightsNow;
 
 use crate::scoring;
 
@@ -85,7 +87,11 @@ impl HeldOut {
         let scaled = !matches!(train.manifest().scale, Scale::None | Scale::Rows);
         let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
         let shift_bytes = if scaled { 8 * train.manifest().features } else { 0 };
-        let per_column = (size_of::<Link>() + size_of::<f64>()) as u64;
+        let outputs = match &objective.targets {
+            Targets::Classes { classes, .. } => classes.len(),
+            _ => 1,
+        };
+        let per_column = (size_of::<Link>() + outputs * size_of::<f64>()) as u64;
         let paid = budget
             .reserve("test rows", shape.columns * per_column + shift_bytes + 2 * largest)
             .map_err(StoreError::from)?;
@@ -93,7 +99,7 @@ impl HeldOut {
         Ok(HeldOut {
             _folder: folder,
             objective: objective.clone(),
-            weights: vec![0.0; links.len()],
+            weights: vec![0.0; links.len() * outputs],
             links,
             shifts,
             block: Block::new(shape.layout, shape.columns as usize),
@@ -106,10 +112,11 @@ impl HeldOut {
         })
     }
 
-    /// The score of weights by training column, the bias last, if one is due after `seconds` of the run.
-    pub fn score_if_due(&mut self, seconds: f64, w: &[f64]) -> Result<Option<serde_json::Value>, StoreError> {
+    /// The score of weights by training column, the bias last, if one is due after `seconds` of the run, and there are weights for all classes.
+    pub fn score_if_due(&mut self, seconds: f64, w: &WeightsNow) -> Result<Option<serde_json::Value>, StoreError> {
         let trained_seconds = seconds - self.spent_seconds;
-        if trained_seconds < self.due_seconds {
+        let is_whole = w.models.len() * self.objective.width() * self.links.len() == self.weights.len();
+        if trained_seconds < self.due_seconds || !is_whole {
             return Ok(None);
         }
         self.due_seconds = trained_seconds + self.every_seconds;
@@ -119,32 +126,50 @@ impl HeldOut {
         Ok(Some(score))
     }
 
-    fn score(&mut self, w: &[f64]) -> Result<serde_json::Value, StoreError> {
-        let mut intercept = w.last().copied().unwrap_or(0.0) * self.objective.bias;
-        intercept -= self.shifts.iter().zip(w).map(|(shift, w)| shift * w).sum::<f64>();
-        for (weight, link) in self.weights.iter_mut().zip(&self.links) {
-            let w = if link.column == UNSEEN { 0.0 } else { w[link.column as usize] };
-            *weight = w * link.factor;
-            intercept += w * link.shift;
+    /// Weights by test column for all outputs, and the intercepts.
+    fn translate(&mut self, w: &WeightsNow) -> Vec<f64> {
+        let width = self.objective.width();
+        let outputs = w.models.len() * width;
+        let weight = |column: usize, output: usize| w.models[output / width][column * width + output % width];
+        let constant = w.models[0].len() / width - 1;
+        let mut intercepts: Vec<f64> = Vec::with_capacity(outputs);
+        for output in 0..outputs {
+            let shifted = self.shifts.iter().enumerate().map(|(column, shift)| shift * weight(column, output));
+            intercepts.push(weight(constant, output) * self.objective.bias - shifted.sum::<f64>());
         }
+        for (here, link) in self.weights.chunks_mut(outputs).zip(&self.links) {
+            for (output, (here, intercept)) in here.iter_mut().zip(&mut intercepts).enumerate() {
+                let w = if link.column == UNSEEN { 0.0 } else { weight(link.column as usize, output) };
+                *here = w * link.factor;
+                *intercept += w * link.shift;
+            }
+        }
+        intercepts
+    }
+
+    fn score(&mut self, w: &WeightsNow) -> Result<serde_json::Value, StoreError> {
+        let intercepts = self.translate(w);
         let targets = &self.objective.targets;
         let class_names = self.store.manifest().labels.names.as_deref();
         let (mut right, mut squared, mut rows) = (0u64, 0.0, 0u64);
+        let mut scores = vec![0.0; intercepts.len()];
         for number in 0..self.store.blocks().len() as u32 {
             self.block.clear();
             self.store.read(BlockId(number), &mut self.buffers, &mut self.block)?;
             for i in 0..self.block.rows() {
                 let label = self.block.info(i).label;
-                let score = self.block.row(i).dot(&self.weights) + intercept;
-                right += u64::from((score > 0.0) == scoring::is_positive(targets, class_names, label));
-                squared += (score - label) * (score - label);
+                self.block.row(i).dot_side_by_side(&self.weights, &mut scores);
+                scores.iter_mut().zip(&intercepts).for_each(|(score, intercept)| *score += intercept);
+                right +=
+                    u64::from(scoring::class_in_store(targets, class_names, label) == Some(predict::class(&scores)));
+                squared += (scores[0] - label) * (scores[0] - label);
             }
             rows += self.block.rows() as u64;
         }
         let rows = rows.max(1) as f64;
         Ok(match targets {
-            Targets::Binary { .. } => serde_json::json!({ "accuracy": right as f64 / rows }),
             Targets::Numbers => serde_json::json!({ "rmse": (squared / rows).sqrt() }),
+            _ => serde_json::json!({ "accuracy": right as f64 / rows }),
         })
     }
 }

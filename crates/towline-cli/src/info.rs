@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use towline::model::{Model, Weights};
+use towline::model::Model;
 use towline::objective::Targets;
 use towline::store::manifest::Manifest;
 use towline::store::{BlockStore, DiskStore};
@@ -49,21 +49,37 @@ fn model_text(model: &Model) -> String {
     const SHOWN: usize = 10;
     let header = &model.header;
     let certificate = &header.certificate;
-    let mut weights: Vec<(String, f64)> = match &model.weights {
-        Weights::Numbered(weights) => weights.iter().map(|&(number, weight)| (number.to_string(), weight)).collect(),
-        Weights::Named(weights) => weights.clone(),
+    let names = header.objective.targets.names();
+    let largest = |i: usize| model.weights_of(i).iter().map(|weight| weight.abs()).fold(0.0, f64::max);
+    let nonzero = model.features.len() as u64;
+    let mut order: Vec<usize> = (0..model.features.len()).collect();
+    order.sort_by(|&a, &b| largest(b).total_cmp(&largest(a)).then(a.cmp(&b)));
+    let describe = |&i: &usize| {
+        let weights = model.weights_of(i);
+        let strongest =
+            (0..weights.len()).fold(0, |best, m| if weights[m].abs() > weights[best].abs() { m } else { best });
+        let class = if weights.len() > 1 { format!(" for {}", names[strongest]) } else { String::new() };
+        format!("{} {:.4}{class}", model.features.name(i), weights[strongest])
     };
-    let nonzero = weights.len() as u64;
-    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-    let top: Vec<String> = weights.iter().take(SHOWN).map(|(name, weight)| format!("{name} {weight:.4}")).collect();
+    let top: Vec<String> = order.iter().take(SHOWN).map(describe).collect();
     let line = |name: &str, value: String| (name.to_string(), value);
     let method = header.baseline.map_or(String::new(), |baseline| format!(" by {}", baseline.name()));
     let targets = match &header.objective.targets {
         Targets::Binary { names, weights, .. } => {
             format!("{} (score below 0, weight {}) and {} (weight {})", names[0], weights[0], names[1], weights[1])
         }
+        Targets::Classes { classes, multiclass } => {
+            let weigh = |(name, weight): (&String, &f64)| match *weight == 1.0 {
+                true => name.clone(),
+                false => format!("{name} (weight {weight})"),
+            };
+            let listed: Vec<String> = classes.names.iter().zip(&classes.weights).map(weigh).collect();
+            format!("{} classes by {}: {}", classes.len(), multiclass.name(), listed.join(", "))
+        }
+        Targets::OneOf { class, classes } => format!("{} against all others", classes.names[*class as usize]),
         Targets::Numbers => "numbers".to_string(),
     };
+    let intercepts: Vec<String> = header.intercepts.iter().take(SHOWN).map(|&number| show::number(number)).collect();
     show::table(&[
         line("model", format!("by {}, trained on {} rows{method}", header.created_by, show::count(header.rows))),
         line(
@@ -92,7 +108,7 @@ fn model_text(model: &Model) -> String {
                 "{} of {} features, intercept {}",
                 show::count(nonzero),
                 show::count(header.features),
-                show::number(header.intercept)
+                intercepts.join(", ")
             ),
         ),
         line("largest", top.join(", ")),

@@ -5,6 +5,7 @@
 //! | `-s 0`, `-s 7` | `--loss logistic` |
 //! | `-s 1`, `-s 2` | `--loss squared-hinge` |
 //! | `-s 3` | `--loss hinge` |
+//! | `-s 4` | `--multiclass crammer-singer` |
 //! | `-s 11`, `-s 12` | `--loss squared-epsilon-insensitive` |
 //! | `-s 13` | `--loss epsilon-insensitive` |
 //! | `-c`, `-p`, `-q` | `-C`, `--epsilon`, `--quiet` |
@@ -13,21 +14,33 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 
-/// The loss of a solver type (`-s`). Primal and dual solvers of LIBLINEAR minimise the same objective.
-pub fn loss(text: &str) -> Result<&'static str, String> {
-    Ok(match text {
+use towline::objective::Multiclass;
+
+/// What a solver type (`-s`) of LIBLINEAR minimises. Its primal and dual solvers minimise the same objective.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Solver {
+    /// The loss.
+    pub loss: &'static str,
+    /// How classes are told apart, where that belongs to the type.
+    pub multiclass: Option<Multiclass>,
+}
+
+/// The objective of a solver type.
+pub fn solver(text: &str) -> Result<Solver, String> {
+    let multiclass = (text == "4").then_some(Multiclass::CrammerSinger);
+    let loss = match text {
         "0" | "7" => "logistic",
         "1" | "2" => "squared-hinge",
-        "3" => "hinge",
+        "3" | "4" => "hinge",
         "11" | "12" => "squared-epsilon-insensitive",
         "13" => "epsilon-insensitive",
-        "4" => return Err("training all classes together (Crammer–Singer) is not available".into()),
         "5" | "6" => {
             return Err("it has an l1 penalty; use --penalty l1 with --loss squared-hinge (5) or logistic (6)".into());
         }
         "21" => return Err("one-class models are not available".into()),
-        _ => return Err("solver types are 0, 1, 2, 3, 7, 11, 12 and 13; or name the loss with --loss".into()),
-    })
+        _ => return Err("solver types are 0, 1, 2, 3, 4, 7, 11, 12 and 13; or name the loss with --loss".into()),
+    };
+    Ok(Solver { loss, multiclass })
 }
 
 /// `-e` bounds a gradient whose size depends on solver and data; no gap is the same for all of them.
@@ -97,14 +110,14 @@ mod tests {
         for (types, name) in [
             (&["0", "7"][..], "logistic"),
             (&["1", "2"], "squared-hinge"),
-            (&["3"], "hinge"),
+            (&["3", "4"], "hinge"),
             (&["11", "12"], "squared-epsilon-insensitive"),
             (&["13"], "epsilon-insensitive"),
         ] {
-            types.iter().for_each(|solver| assert_eq!(loss(solver), Ok(name)));
+            types.iter().for_each(|solver| assert_eq!(self::solver(solver).map(|found| found.loss), Ok(name)));
         }
-        for solver in ["4", "5", "6", "21", "8", "x", ""] {
-            assert!(loss(solver).is_err());
+        for solver in ["5", "6", "21", "8", "x", ""] {
+            assert!(self::solver(solver).is_err());
         }
     }
 }

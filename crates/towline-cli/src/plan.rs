@@ -24,6 +24,9 @@ pub struct Arguments {
     /// Plan for an intercept that is free of the penalty
     #[arg(long)]
     intercept: bool,
+    /// Plan for so many models that train together, such as one per class
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    models: u64,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -39,7 +42,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let loss = AnyLoss::from_name("hinge", 0.1, 1.0)?;
     let objective =
         Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, Targets::Numbers) };
-    let plan = Plan::for_models(&store, &objective, 1, &budget).map_err(towline::store::StoreError::from)?;
+    let plan =
+        Plan::for_models(&store, &objective, arguments.models, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {
@@ -59,7 +63,11 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         format!("{} blocks, {} from disk in every pass", show::count(blocks as u64), size::show(plan.pass_bytes))
     };
     show::table(&[
-        line("budget", size::show(plan.budget_bytes)),
+        line(
+            "budget",
+            size::show(plan.budget_bytes)
+                + &if plan.models > 1 { format!(", {} models at a time", plan.models) } else { String::new() },
+        ),
         line("  weights", size::show(plan.weight_bytes)),
         line(
             "  dual variables",

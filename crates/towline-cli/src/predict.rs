@@ -9,7 +9,7 @@ use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
 use towline::model::Model;
-use towline::predict::{label, probability};
+use towline::predict::{label, probabilities};
 
 use crate::input::InputArguments;
 use crate::{scoring, size};
@@ -24,10 +24,10 @@ pub struct Arguments {
     /// The file to write [default: standard output]
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// Write scores instead of labels
+    /// Write scores instead of labels: one, or one per class in the order that 'towline info' shows
     #[arg(long, conflicts_with = "probabilities")]
     scores: bool,
-    /// Write the probability of the positive class (logistic loss only)
+    /// Write the probability of the second of two classes, or of each of many (logistic loss only)
     #[arg(long)]
     probabilities: bool,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
@@ -54,18 +54,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None => Box::new(std::io::stdout().lock()),
     });
-    scoring::score(&model, &arguments.input, &options, &budget, |rows| {
-        for row in rows {
-            if arguments.scores {
-                writeln!(out, "{}", row.score)?;
-            } else if arguments.probabilities {
-                writeln!(out, "{}", probability(row.score))?;
-            } else {
-                writeln!(out, "{}", label(&objective.targets, row.score))?;
-            }
+    let mut chances = Vec::new();
+    scoring::score(&model, &arguments.input, &options, &budget, |row| {
+        if arguments.scores {
+            write_numbers(&mut out, row.scores)?;
+        } else if arguments.probabilities {
+            probabilities(&objective.targets, row.scores, &mut chances);
+            // Of two classes, the second says it all.
+            write_numbers(&mut out, if row.scores.len() == 1 { &chances[1..] } else { &chances })?;
+        } else {
+            writeln!(out, "{}", label(&objective.targets, row.scores))?;
         }
         Ok(())
     })?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line, with a blank between numbers.
+fn write_numbers(out: &mut impl Write, numbers: &[f64]) -> std::io::Result<()> {
+    for (i, number) in numbers.iter().enumerate() {
+        write!(out, "{}{number}", if i == 0 { "" } else { " " })?;
+    }
+    writeln!(out)
 }

@@ -10,24 +10,24 @@ use towline::predict::Scorer;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 
-/// A row's score and what is known of its label.
+/// A row's scores and what is known of its label.
 #[derive(Clone, Copy, Debug)]
-pub struct Scored {
-    /// w·x.
-    pub score: f64,
+pub struct Scored<'a> {
+    /// One score, or one per class.
+    pub scores: &'a [f64],
     /// The number in the input; NaN if there is none.
     pub label: f64,
-    /// Whether the label is that of the positive class.
-    pub positive: bool,
+    /// Its class, as the targets number them, if it is one of them.
+    pub class: Option<usize>,
 }
 
-/// Calls `each` with batches of scored rows.
+/// Calls `each` with the rows, one after the other.
 pub fn score(
     model: &Model,
     name: &str,
     options: &ReadOptions,
     budget: &Budget,
-    mut each: impl FnMut(&[Scored]) -> anyhow::Result<()>,
+    mut each: impl FnMut(Scored) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let scorer = Scorer::new(model, budget).map_err(StoreError::from)?;
     if name != "-" && Path::new(name).is_dir() {
@@ -41,33 +41,49 @@ pub fn score(
             "{name}: the model was trained on {model_has} and this input has {input_has}; use the same format as in training"
         );
     }
+    let targets = &model.header.objective.targets;
     let mut batch = RowBatch::default();
-    let (mut scores, mut rows) = (Vec::new(), Vec::new());
+    let mut scores = Vec::new();
     while source.next_batch(&mut batch)? {
         scores.clear();
-        rows.clear();
         scorer.score(&batch, &mut scores);
-        for (&score, &label) in scores.iter().zip(&batch.labels) {
-            let positive = match &model.header.objective.targets {
-                Targets::Binary { names, .. } if !batch.classes.is_empty() => {
-                    label >= 0.0 && batch.classes.get(label as usize) == names[1].as_bytes()
-                }
-                Targets::Binary { positive, .. } => label == *positive,
-                Targets::Numbers => false,
+        for (scores, &label) in scores.chunks(scorer.outputs()).zip(&batch.labels) {
+            let class = match batch.classes.is_empty() {
+                true => class_of(targets, label),
+                false if label >= 0.0 => std::str::from_utf8(batch.classes.get(label as usize))
+                    .ok()
+                    .and_then(|name| class_named(targets, name)),
+                false => None,
             };
-            rows.push(Scored { score, label, positive });
+            each(Scored { scores, label, class })?;
         }
-        each(&rows)?;
     }
     Ok(())
 }
 
-/// Whether a label of a store, whose classes may have names, is that of the positive class.
-pub fn is_positive(targets: &Targets, class_names: Option<&[String]>, label: f64) -> bool {
-    match (targets, class_names) {
-        (Targets::Binary { names, .. }, Some(known)) => known.get(label as usize) == Some(&names[1]),
-        (Targets::Binary { positive, .. }, None) => label == *positive,
-        (Targets::Numbers, _) => false,
+/// The class of a label that is a number.
+fn class_of(targets: &Targets, label: f64) -> Option<usize> {
+    match targets {
+        Targets::Binary { positive, .. } => (!label.is_nan()).then_some(usize::from(label == *positive)),
+        Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.find(label),
+        Targets::Numbers => None,
+    }
+}
+
+/// The class of a label that is text. Of two classes the first is all that is not the second.
+fn class_named(targets: &Targets, name: &str) -> Option<usize> {
+    match targets {
+        Targets::Binary { names, .. } => Some(usize::from(name == names[1])),
+        Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.named(name),
+        Targets::Numbers => None,
+    }
+}
+
+/// The class of a label of a store, whose classes may have names.
+pub fn class_in_store(targets: &Targets, class_names: Option<&[String]>, label: f64) -> Option<usize> {
+    match class_names {
+        Some(known) => known.get(label as usize).and_then(|name| class_named(targets, name)),
+        None => class_of(targets, label),
     }
 }
 
@@ -76,31 +92,41 @@ fn score_store(
     scorer: &Scorer,
     path: &Path,
     budget: &Budget,
-    mut each: impl FnMut(&[Scored]) -> anyhow::Result<()>,
+    mut each: impl FnMut(Scored) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let store = DiskStore::open(path)?;
     let features = FeatureMap::read(path, store.manifest(), budget)?;
-    let (weights, intercept) = scorer.for_store(&features);
+    let outputs = scorer.outputs();
     let shape = store.shape();
     let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
+    let per_row = 32 + 8 * outputs as u64;
+    let weight_bytes = shape.columns * 8 * outputs as u64;
     let _paid = budget
-        .reserve("scores in the order of the input", shape.rows * 32 + shape.columns * 8 + largest)
+        .reserve("scores in the order of the input", shape.rows * per_row + weight_bytes + largest)
         .map_err(StoreError::from)?;
+    let (weights, intercepts) = scorer.for_store(&features);
     let class_names = store.manifest().labels.names.as_deref();
     let mut block = Block::new(shape.layout, shape.columns as usize);
     let mut buffers = ReadBuffers::default();
-    let mut rows: Vec<(u64, Scored)> = Vec::with_capacity(shape.rows as usize);
+    let mut rows: Vec<(u64, f64)> = Vec::with_capacity(shape.rows as usize);
+    let mut scores: Vec<f64> = Vec::with_capacity(shape.rows as usize * outputs);
+    let mut sums = vec![0.0; outputs];
     for number in 0..store.blocks().len() as u32 {
         block.clear();
         store.read(BlockId(number), &mut buffers, &mut block)?;
         for i in 0..block.rows() {
             let info = block.info(i);
-            let positive = is_positive(&model.header.objective.targets, class_names, info.label);
-            let score = block.row(i).dot(&weights) + intercept;
-            rows.push((info.id, Scored { score, label: info.label, positive }));
+            block.row(i).dot_side_by_side(&weights, &mut sums);
+            scores.extend(sums.iter().zip(&intercepts).map(|(sum, intercept)| sum + intercept));
+            rows.push((info.id, info.label));
         }
     }
-    rows.sort_unstable_by_key(|&(id, _)| id);
-    let rows: Vec<Scored> = rows.into_iter().map(|(_, row)| row).collect();
-    each(&rows)
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    order.sort_unstable_by_key(|&row| rows[row as usize].0);
+    for row in order {
+        let label = rows[row as usize].1;
+        let class = class_in_store(&model.header.objective.targets, class_names, label);
+        each(Scored { scores: &scores[row as usize * outputs..][..outputs], label, class })?;
+    }
+    Ok(())
 }

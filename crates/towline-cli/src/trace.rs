@@ -61,7 +61,7 @@ impl Watcher {
             "certify_seconds": cost.certify_seconds,
         });
         if let Some(held_out) = &mut self.held_out {
-            line["test"] = held_out.score_if_due(cost.seconds, weights.models[0])?.into();
+            line["test"] = held_out.score_if_due(cost.seconds, weights)?.into();
             line["test_seconds"] = held_out.spent_seconds.into();
         }
         writeln!(trace, "{line}").context("cannot write the trace")

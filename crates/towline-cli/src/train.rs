@@ -1,6 +1,6 @@
 //! `towline train`: rows become a model.
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,25 +11,23 @@ use clap::ValueEnum;
 use towline::baselines::{self, Baseline, BaselineOptions};
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
-use towline::loss::AnyLoss;
 use towline::model::Model;
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{
-    Checkpoint, CheckpointFile, Plan, Selection, Start, Status, StoreFingerprint, Task, TrainOptions, Trained, train,
-};
+use towline::trainer::{Plan, Selection, Status, Task, TrainOptions, train_all};
 
-use crate::eval::{Quality, judge};
+use crate::eval::judge;
 use crate::exit::NOT_CONVERGED;
 use crate::held_out::HeldOut;
 use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
+use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_once};
-use crate::penalty::PenaltyArguments;
+use crate::resume::{self, From};
 use crate::trace::Watcher;
-use crate::{liblinear, plan, show, size};
+use crate::{liblinear, plan, size, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -47,41 +45,14 @@ pub struct Arguments {
     /// Labelled rows to judge the model by at the end
     #[arg(long, value_name = "FILE")]
     test: Option<String>,
-    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
-    #[arg(long, default_value = "hinge")]
-    loss: String,
-    /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
-    #[arg(short = 's', value_name = "TYPE", value_parser = liblinear::loss, conflicts_with = "loss")]
-    solver: Option<&'static str>,
     /// The weight of the losses against the penalty
     #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
     c: f64,
     #[command(flatten)]
-    penalty: PenaltyArguments,
-    /// What the penalty is multiplied by
-    #[arg(long, default_value_t = 1.0)]
-    lambda: f64,
-    /// Half the width of the tube of the epsilon-insensitive losses
-    #[arg(long, short = 'p', default_value_t = 0.1)]
-    epsilon: f64,
+    objective: ObjectiveArguments,
     /// There is no such option; its parser says what to use
     #[arg(short = 'e', hide = true, value_parser = liblinear::epsilon)]
     _gradient_bound: Option<Infallible>,
-    /// Where the huber loss becomes linear
-    #[arg(long, default_value_t = 1.0)]
-    delta: f64,
-    /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
-    #[arg(long, short = 'B', default_value_t = 0.0, value_parser = liblinear::bias, allow_negative_numbers = true)]
-    bias: f64,
-    /// Fit an intercept that is free of the penalty
-    #[arg(long, conflicts_with = "bias")]
-    intercept: bool,
-    /// The class to tell from all others [default: the larger of two labels]
-    #[arg(long, value_name = "LABEL")]
-    positive: Option<String>,
-    /// LABEL=W multiplies the weight of a class (repeat for both), balanced gives both classes the same weight in all
-    #[arg(long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
-    class_weight: Vec<String>,
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
     tolerance: f64,
@@ -185,7 +156,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let store = Arc::new(DiskStore::open(&store_path)?);
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let objective = objective(arguments, &store, &budget)?;
+    let objective = arguments.objective.objective(arguments.c, &store, &budget)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -207,23 +178,22 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let trained = match arguments.method.baseline() {
         Some(baseline) => {
             let options = baseline_options(arguments, baseline, objective.clone(), &store, stop)?;
-            baselines::train(store.clone(), &options, &budget, &mut watcher)?
+            vec![baselines::train(store.clone(), &options, &budget, &mut watcher)?]
         }
         None => {
-            let mut options = options(arguments, objective.clone(), &store, &output)?;
-            let task = &mut options.tasks[0];
-            (task.start, task.start_weights) = start(arguments, &objective, &store, &output)?;
-            let (weights, goes_on) = (task.start_weights.len() as u64, task.start.is_some());
-            let _paid = budget.reserve("weights to start from", 8 * weights).map_err(StoreError::from)?;
-            options.stop = stop;
+            let from = match &arguments.warm_start {
+                Some(model) => From::Model(model),
+                None if arguments.restart => From::Nothing,
+                None => From::Earlier,
+            };
+            let tasks = resume::tasks(&objective, &store, &output, from)?;
+            let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
+            let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
             if talk {
-                let plan = Plan::for_models(&*store, &objective, 1, &budget).map_err(StoreError::from)?;
-                eprint!("{}", plan::text(&plan, store.blocks().len()));
-                if goes_on {
-                    eprintln!("note: going on from {} (--restart begins anew)", duals_path(&output).display());
-                }
+                announce(&tasks, &store, &budget)?;
             }
-            train(store.clone(), &options, &budget, &mut watcher)?
+            let options = TrainOptions { stop, ..options(arguments, tasks)? };
+            train_all(store.clone(), &options, &budget, &mut watcher)?
         }
     };
     watcher.finish()?;
@@ -231,76 +201,50 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
         Model::new(&trained, &objective, &store, &features)
     };
+    drop(trained);
     model.save(&output)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
-        println!("{}", json(&trained, pack_seconds, begin, quality.as_ref())?);
+        println!("{}", summary::json(&model.header, pack_seconds, begin, quality.as_ref())?);
     } else if !arguments.quiet {
-        print!("{}", summary(&output, &trained, pack_seconds, quality.as_ref()));
+        print!("{}", summary::text(&output, &model.header, pack_seconds, quality.as_ref()));
     }
-    Ok(match trained.status {
+    Ok(match model.header.status {
         Status::Converged => ExitCode::SUCCESS,
         Status::Interrupted => ExitCode::from(130),
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
-        Status::OutOfPasses if trained.baseline.is_some() => ExitCode::SUCCESS,
+        Status::OutOfPasses if model.header.baseline.is_some() => ExitCode::SUCCESS,
         Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
     })
 }
 
-fn positive_number(name: &str, value: f64) -> anyhow::Result<f64> {
-    if value.is_finite() && value > 0.0 { Ok(value) } else { bail!("{name} must be a number above 0, not {value}") }
-}
-
-fn not_negative(name: &str, value: f64) -> anyhow::Result<f64> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(value)
-    } else {
-        bail!("{name} must be a number that is 0 or more, not {value}")
+/// Says how the budget is spent, and what the run goes on from.
+fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
+    eprint!("{}", plan::text(&plan, store.blocks().len()));
+    if together < tasks.len() {
+        eprintln!(
+            "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read",
+            tasks.len()
+        );
     }
-}
-
-fn objective(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Objective> {
-    let name = arguments.solver.unwrap_or(&arguments.loss);
-    let loss = AnyLoss::from_name(name, arguments.epsilon, arguments.delta)?;
-    let c = positive_number("-C", arguments.c)?;
-    let penalty = arguments.penalty.penalty(arguments.lambda, store, budget)?;
-    // An intercept is the weight of a constant feature, free of the penalty.
-    let (bias, intercept) = (if arguments.intercept { 1.0 } else { arguments.bias }, arguments.intercept);
-    if !loss.is_classification() {
-        if arguments.positive.is_some() || !arguments.class_weight.is_empty() {
-            bail!(
-                "--positive and --class-weight are for classification, and the {} loss is for regression",
-                loss.name()
-            );
-        }
-        if store.manifest().labels.names.is_some() {
-            bail!("the labels are text, and the {} loss predicts numbers; use a classification loss", loss.name());
-        }
-        return Ok(Objective { loss, c, bias, penalty, intercept, targets: Targets::Numbers });
+    if let Some(task) = tasks.iter().find(|task| task.start.is_some())
+        && let Some(file) = &task.checkpoint
+    {
+        eprintln!("note: going on from {} (--restart begins anew)", file.path.display());
     }
-    let labels = &store.manifest().labels;
-    let mut targets = Targets::binary(labels, arguments.positive.as_deref())?;
-    targets.weigh(labels, &arguments.class_weight)?;
-    Ok(Objective { loss, c, bias, penalty, intercept, targets })
+    Ok(())
 }
 
-fn options(
-    arguments: &Arguments,
-    objective: Objective,
-    store: &DiskStore,
-    output: &Path,
-) -> anyhow::Result<TrainOptions> {
-    if matches!(arguments.method, Method::DaBcd | Method::DBcd) && objective.is_plain_l2() {
+fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
+    if matches!(arguments.method, Method::DaBcd | Method::DBcd) && tasks[0].objective.is_plain_l2() {
         bail!(
             "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
         );
     }
     let (centre, sweeps) = arguments.method.centre();
-    let path = duals_path(output);
-    let checkpoint = Some(CheckpointFile { path, store: StoreFingerprint::of(store.manifest()) });
-    let task = Task { checkpoint, ..Task::new(objective) };
     Ok(TrainOptions {
-        tasks: vec![task],
+        tasks,
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
         max_passes: arguments.max_passes.unwrap_or(1000),
         max_time: max_time(arguments)?,
@@ -336,6 +280,13 @@ fn baseline_options(
     store: &DiskStore,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<BaselineOptions> {
+    if let Targets::Classes { classes, .. } = &objective.targets {
+        bail!(
+            "--method {} tells two classes apart, and the labels have {} distinct values; name one with --positive LABEL",
+            baseline.name(),
+            classes.len()
+        );
+    }
     if baseline == Baseline::Cw && store.manifest().weighted {
         bail!("the rows of this store have weights, which --method cw knows nothing of; use another method");
     }
@@ -345,130 +296,4 @@ fn baseline_options(
     options.seed = arguments.seed;
     options.stop = stop;
     Ok(options)
-}
-
-/// The dual variables of a model lie beside it.
-fn duals_path(model: &Path) -> PathBuf {
-    let mut name = model.file_name().unwrap_or_default().to_os_string();
-    name.push(".duals");
-    model.with_file_name(name)
-}
-
-/// Dual variables and weights to start from: those of an interrupted run with the same objective, or those that were asked for.
-fn start(
-    arguments: &Arguments,
-    objective: &Objective,
-    store: &DiskStore,
-    output: &Path,
-) -> anyhow::Result<(Option<Start>, Vec<f64>)> {
-    let here = StoreFingerprint::of(store.manifest());
-    let columns = store.shape().columns;
-    let weights = |checkpoint: &Checkpoint| -> anyhow::Result<Vec<f64>> {
-        if objective.is_plain_l2() {
-            return Ok(Vec::new());
-        }
-        let mut weights = checkpoint.weights().context("cannot read the weights of the earlier run")?;
-        // The last weight is that of the constant feature, and new columns lie before it.
-        if let Some(constant) = weights.pop() {
-            weights.resize(columns as usize, 0.0);
-            weights.push(constant);
-        }
-        Ok(weights)
-    };
-    if let Some(model) = &arguments.warm_start {
-        let path = duals_path(model);
-        let Some(checkpoint) = Checkpoint::open(&path, here.rows, columns)? else {
-            bail!(
-                "{}: not found; --warm-start needs the dual variables that training writes beside a model",
-                path.display()
-            );
-        };
-        let theirs = &checkpoint.header.store;
-        let grown = theirs.generation < here.generation && theirs.rows <= here.rows;
-        if *theirs != here && !grown {
-            bail!("{}: these dual variables belong to another store; train without --warm-start", path.display());
-        }
-        // Dual variables grow with C; rows at their bound stay there.
-        let factor = objective.c / checkpoint.header.objective.c;
-        let weights = weights(&checkpoint)?;
-        return Ok((Some(Start::Earlier(Box::new(checkpoint), factor)), weights));
-    }
-    if arguments.restart {
-        return Ok((None, Vec::new()));
-    }
-    Ok(match Checkpoint::open(&duals_path(output), here.rows, columns)? {
-        Some(found) if found.header.store == here && found.header.objective == *objective => {
-            let weights = weights(&found)?;
-            (Some(Start::Earlier(Box::new(found), 1.0)), weights)
-        }
-        _ => (None, Vec::new()),
-    })
-}
-
-fn json(
-    trained: &Trained,
-    pack_seconds: f64,
-    begin: Instant,
-    quality: Option<&Quality>,
-) -> anyhow::Result<serde_json::Value> {
-    let (certificate, cost) = (&trained.certificate, &trained.cost);
-    Ok(serde_json::json!({
-        "schema": 1,
-        "status": trained.status,
-        "objective": certificate.objective,
-        "dual_objective": certificate.dual_objective,
-        "relative_gap": certificate.relative_gap(),
-        "passes": cost.passes,
-        "sweeps": cost.sweeps,
-        "bytes_read": cost.bytes_read,
-        "peak_memory_bytes": towline::machine::peak_memory_bytes(),
-        "seconds": {
-            "total": begin.elapsed().as_secs_f64(),
-            "pack": pack_seconds,
-            "training": cost.seconds,
-            "read": cost.read_seconds,
-            "solve": cost.solve_seconds,
-            "certify": cost.certify_seconds,
-        },
-        "support": certificate.support,
-        "test": quality.map(Quality::json).transpose()?,
-    }))
-}
-
-fn summary(output: &Path, trained: &Trained, pack_seconds: f64, quality: Option<&Quality>) -> String {
-    let (certificate, cost) = (&trained.certificate, &trained.cost);
-    let line = |name: &str, value: String| (name.to_string(), value);
-    let status = match trained.status {
-        Status::Converged => "converged",
-        Status::OutOfPasses if trained.baseline.is_some() => "all passes made",
-        Status::Interrupted if trained.baseline.is_some() => "interrupted",
-        Status::OutOfPasses => "not converged: --max-passes reached",
-        Status::OutOfTime => "not converged: --max-time reached",
-        Status::Interrupted => "interrupted; the same command goes on from here",
-    };
-    let mut lines = vec![
-        line("status", status.to_string()),
-        line("objective", format!("{:.6}", certificate.objective)),
-        line(
-            if trained.baseline.is_some() { "lower bound" } else { "dual objective" },
-            format!("{:.6}", certificate.dual_objective),
-        ),
-        line("relative gap", format!("{:.2e}", certificate.relative_gap())),
-        line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
-        line("bytes read", size::show(cost.bytes_read)),
-        line("support rows", show::count(certificate.support)),
-        line("peak memory", size::show(towline::machine::peak_memory_bytes())),
-        line(
-            "seconds",
-            format!(
-                "{:.2} training ({:.2} waiting for blocks, {:.2} solving, {:.2} certifying), {pack_seconds:.2} packing",
-                cost.seconds, cost.read_seconds, cost.solve_seconds, cost.certify_seconds
-            ),
-        ),
-        line("model", output.display().to_string()),
-    ];
-    if let Some(quality) = quality {
-        lines.push(line("test", quality.line()));
-    }
-    show::table(&lines)
 }

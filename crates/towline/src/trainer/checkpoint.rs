@@ -1,7 +1,7 @@
 //! Dual variables on disk: what a killed run goes on from, and what another one starts from.
 //!
 //! ```text
-//! "TOWDUALS" │ header bytes u64 │ header, JSON │ rows x f64 │ weights x f64 │ CRC-32C of all of that, u32
+//! "TOWDUALS" │ header bytes u64 │ header, JSON │ rows x width x f64 │ weights x f64 │ CRC-32C of all of that, u32
 //! ```
 //! With the penalty ½‖w‖² only the dual variables are kept. w is their sum over the rows, which the first certificate computes
 //! anew, so that a run that goes on has no rounding errors from before. Other penalties need the weights of the last
@@ -146,31 +146,29 @@ impl CheckpointFile {
 }
 
 impl Checkpoint {
-    /// Opens a checkpoint of at most `rows` rows and `columns` columns, and checks all of it. `None` if there is no file.
-    pub fn open(path: &Path, rows: u64, columns: u64) -> Result<Option<Checkpoint>, CheckpointError> {
+    /// Opens a checkpoint of at most so many dual variables and weights, and checks all of it. `None` if there is no file.
+    pub fn open(path: &Path, numbers: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let io = |source| CheckpointError::Io { path: path.to_path_buf(), action: "read it", source };
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
         };
-        check(file, rows.saturating_add(columns).saturating_add(1)).map(Some).map_err(|error| {
-            match error.downcast::<std::io::Error>() {
-                Ok(error) => io(*error),
-                Err(problem) => CheckpointError::Damaged { path: path.to_path_buf(), problem: problem.to_string() },
-            }
+        check(file, numbers).map(Some).map_err(|error| match error.downcast::<std::io::Error>() {
+            Ok(error) => io(*error),
+            Err(problem) => CheckpointError::Damaged { path: path.to_path_buf(), problem: problem.to_string() },
         })
     }
 
-    /// How many there are.
-    pub fn rows(&self) -> u64 {
-        self.header.store.rows
+    /// How many dual variables there are.
+    pub fn count(&self) -> u64 {
+        self.header.store.rows * self.header.objective.width() as u64
     }
 
     /// All weights.
     pub fn weights(&self) -> std::io::Result<Vec<f64>> {
         let mut weights = Vec::new();
-        duals::read_at(&self.file, self.begin + self.rows() * 8, self.header.weights as usize, &mut weights)?;
+        duals::read_at(&self.file, self.begin + self.count() * 8, self.header.weights as usize, &mut weights)?;
         Ok(weights)
     }
 
@@ -226,7 +224,8 @@ fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Err
     if header.version != VERSION {
         return Err(format!("format version {}; this program reads version {VERSION}", header.version).into());
     }
-    if odd != 0 || Some(count) != header.store.rows.checked_add(header.weights) || !all_finite {
+    let duals = header.store.rows.checked_mul(header.objective.width() as u64);
+    if odd != 0 || Some(count) != duals.and_then(|duals| duals.checked_add(header.weights)) || !all_finite {
         return Err("its dual variables are damaged".into());
     }
     Ok(Checkpoint { header, file, begin })
@@ -253,22 +252,22 @@ mod tests {
         };
         let values = vec![0.5, -0.25, 0.0, 1e-300, 3.0];
         file.save(&objective, Cost::default(), &Duals::Memory(values.clone()), &[7.0, -8.0]).unwrap();
-        let found = Checkpoint::open(&file.path, 5, 1).unwrap().unwrap();
-        assert_eq!((found.rows(), &found.header.objective), (5, &objective));
+        let found = Checkpoint::open(&file.path, 7).unwrap().unwrap();
+        assert_eq!((found.count(), &found.header.objective), (5, &objective));
         let mut read = Vec::new();
         found.read(1, 3, &mut read).unwrap();
         assert_eq!(read, values[1..4]);
         assert_eq!(found.weights().unwrap(), [7.0, -8.0]);
-        assert!(Checkpoint::open(&folder.path().join("none"), 5, 1).unwrap().is_none());
+        assert!(Checkpoint::open(&folder.path().join("none"), 7).unwrap().is_none());
 
         let bytes = std::fs::read(&file.path).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&file.path, &damaged).unwrap();
-            assert!(matches!(Checkpoint::open(&file.path, 5, 1), Err(CheckpointError::Damaged { .. })), "byte {at}");
+            assert!(matches!(Checkpoint::open(&file.path, 7), Err(CheckpointError::Damaged { .. })), "byte {at}");
             std::fs::write(&file.path, &bytes[..at]).unwrap();
-            assert!(Checkpoint::open(&file.path, 5, 1).is_err(), "cut at {at}");
+            assert!(Checkpoint::open(&file.path, 7).is_err(), "cut at {at}");
         }
     }
 }

@@ -104,7 +104,7 @@ impl Duals {
                 self.write(0, &values[..count])
             }
             Start::Earlier(checkpoint, factor) => {
-                let rows = checkpoint.rows().min(self.rows());
+                let rows = checkpoint.count().min(self.rows());
                 let mut values = Vec::new();
                 for first in (0..rows).step_by(CHUNK) {
                     let count = CHUNK.min((rows - first) as usize);

@@ -1,0 +1,159 @@
+//! What is minimised, from what was typed.
+use anyhow::bail;
+use clap::ValueEnum;
+use towline::budget::Budget;
+use towline::loss::AnyLoss;
+use towline::objective::{Classes, Multiclass, Objective, Targets};
+use towline::store::DiskStore;
+use towline::store::manifest::LabelSummary;
+
+use crate::liblinear;
+use crate::penalty::PenaltyArguments;
+
+/// Arguments that say what is minimised, but for C.
+#[derive(clap::Args)]
+pub struct ObjectiveArguments {
+    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge; logistic for softmax]
+    #[arg(long)]
+    pub loss: Option<String>,
+    /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
+    #[arg(short = 's', value_name = "TYPE", value_parser = liblinear::solver, conflicts_with_all = ["loss", "multiclass"])]
+    solver: Option<liblinear::Solver>,
+    #[command(flatten)]
+    penalty: PenaltyArguments,
+    /// What the penalty is multiplied by
+    #[arg(long, default_value_t = 1.0)]
+    lambda: f64,
+    /// Half the width of the tube of the epsilon-insensitive losses
+    #[arg(long, short = 'p', default_value_t = 0.1)]
+    epsilon: f64,
+    /// Where the huber loss becomes linear
+    #[arg(long, default_value_t = 1.0)]
+    delta: f64,
+    /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
+    #[arg(long, short = 'B', default_value_t = 0.0, value_parser = liblinear::bias, allow_negative_numbers = true)]
+    bias: f64,
+    /// Fit an intercept that is free of the penalty
+    #[arg(long, conflicts_with = "bias")]
+    intercept: bool,
+    /// How more than two classes are told apart: each from all others, or all in one objective
+    #[arg(long, value_enum, default_value_t = MulticlassChoice::Auto)]
+    multiclass: MulticlassChoice,
+    /// The class to tell from all others
+    #[arg(long, value_name = "LABEL", conflicts_with = "multiclass")]
+    positive: Option<String>,
+    /// LABEL=W multiplies the weight of a class (repeat for others), balanced gives all classes the same weight in all
+    #[arg(long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
+    class_weight: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum MulticlassChoice {
+    /// ovr where there are more than two classes
+    Auto,
+    /// One model per class against all others
+    Ovr,
+    /// One objective with the hinge loss
+    CrammerSinger,
+    /// One objective with the logistic loss
+    Softmax,
+}
+
+impl ObjectiveArguments {
+    /// What is minimised on `store` with this C.
+    pub fn objective(&self, c: f64, store: &DiskStore, budget: &Budget) -> anyhow::Result<Objective> {
+        self.with_labels(c, &store.manifest().labels, |lambda| self.penalty.penalty(lambda, store, budget))
+    }
+
+    fn with_labels(
+        &self,
+        c: f64,
+        labels: &LabelSummary,
+        penalty: impl FnOnce(f64) -> anyhow::Result<towline::penalty::AnyPenalty>,
+    ) -> anyhow::Result<Objective> {
+        let multiclass = self.multiclass();
+        let loss = self.loss(multiclass)?;
+        let c = positive_number("-C", c)?;
+        let penalty = penalty(self.lambda)?;
+        // An intercept is the weight of a constant feature, free of the penalty.
+        let (bias, intercept) = (if self.intercept { 1.0 } else { self.bias }, self.intercept);
+        let targets = self.targets(loss, multiclass, labels)?;
+        let objective = Objective { loss, c, bias, penalty, intercept, targets };
+        if objective.width() > 1 && !objective.is_plain_l2() {
+            bail!(
+                "--multiclass {} has the penalty l2 with --lambda 1 and no intercept only; use --bias, or --multiclass ovr",
+                multiclass.map_or("", Multiclass::name)
+            );
+        }
+        Ok(objective)
+    }
+
+    fn multiclass(&self) -> Option<Multiclass> {
+        match self.multiclass {
+            MulticlassChoice::Auto => self.solver.and_then(|solver| solver.multiclass),
+            MulticlassChoice::Ovr => Some(Multiclass::OneVsRest),
+            MulticlassChoice::CrammerSinger => Some(Multiclass::CrammerSinger),
+            MulticlassChoice::Softmax => Some(Multiclass::Softmax),
+        }
+    }
+
+    fn loss(&self, multiclass: Option<Multiclass>) -> anyhow::Result<AnyLoss> {
+        let own = match multiclass {
+            Some(Multiclass::CrammerSinger) => Some("hinge"),
+            Some(Multiclass::Softmax) => Some("logistic"),
+            _ => None,
+        };
+        let typed = self.solver.map(|solver| solver.loss).or(self.loss.as_deref());
+        if let (Some(own), Some(typed)) = (own, typed)
+            && own != typed
+        {
+            let name = multiclass.map_or("", Multiclass::name);
+            bail!(
+                "--multiclass {name} is the {own} loss for many classes, not {typed}; leave --loss out, or use --multiclass ovr"
+            );
+        }
+        Ok(AnyLoss::from_name(typed.or(own).unwrap_or("hinge"), self.epsilon, self.delta)?)
+    }
+
+    fn targets(&self, loss: AnyLoss, multiclass: Option<Multiclass>, labels: &LabelSummary) -> anyhow::Result<Targets> {
+        if !loss.is_classification() {
+            if self.positive.is_some() || !self.class_weight.is_empty() || multiclass.is_some() {
+                bail!(
+                    "--positive, --multiclass and --class-weight are for classification, and the {} loss is for regression",
+                    loss.name()
+                );
+            }
+            if labels.names.is_some() {
+                bail!("the labels are text, and the {} loss predicts numbers; use a classification loss", loss.name());
+            }
+            return Ok(Targets::Numbers);
+        }
+        let joint = multiclass.filter(|&multiclass| multiclass != Multiclass::OneVsRest);
+        let mut targets = if self.positive.is_some() {
+            Targets::binary(labels, self.positive.as_deref())?
+        } else {
+            let classes = Classes::of(labels)?;
+            // One score tells two classes apart.
+            match joint {
+                None if classes.len() == 2 => Targets::binary(labels, None)?,
+                _ => Targets::Classes { classes, multiclass: joint.unwrap_or(Multiclass::OneVsRest) },
+            }
+        };
+        targets.weigh(labels, &self.class_weight)?;
+        Ok(targets)
+    }
+}
+
+/// A number above 0.
+pub fn positive_number(name: &str, value: f64) -> anyhow::Result<f64> {
+    if value.is_finite() && value > 0.0 { Ok(value) } else { bail!("{name} must be a number above 0, not {value}") }
+}
+
+/// A number that is 0 or more.
+pub fn not_negative(name: &str, value: f64) -> anyhow::Result<f64> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(value)
+    } else {
+        bail!("{name} must be a number that is 0 or more, not {value}")
+    }
+}

@@ -1,0 +1,91 @@
+//! What a training run says at its end.
+use std::path::Path;
+use std::time::Instant;
+
+use towline::model::Header;
+use towline::trainer::Status;
+
+use crate::eval::Quality;
+use crate::{show, size};
+
+/// For programs.
+pub fn json(
+    header: &Header,
+    pack_seconds: f64,
+    begin: Instant,
+    quality: Option<&Quality>,
+) -> anyhow::Result<serde_json::Value> {
+    let (certificate, cost) = (&header.certificate, &header.cost);
+    let classes = header.certificates.iter().zip(header.objective.targets.names()).map(|(certificate, name)| {
+        serde_json::json!({
+            "class": name,
+            "objective": certificate.objective,
+            "dual_objective": certificate.dual_objective,
+            "relative_gap": certificate.relative_gap(),
+            "support": certificate.support,
+        })
+    });
+    Ok(serde_json::json!({
+        "schema": 1,
+        "status": header.status,
+        "objective": certificate.objective,
+        "dual_objective": certificate.dual_objective,
+        "relative_gap": certificate.relative_gap(),
+        "passes": cost.passes,
+        "sweeps": cost.sweeps,
+        "bytes_read": cost.bytes_read,
+        "peak_memory_bytes": towline::machine::peak_memory_bytes(),
+        "seconds": {
+            "total": begin.elapsed().as_secs_f64(),
+            "pack": pack_seconds,
+            "training": cost.seconds,
+            "read": cost.read_seconds,
+            "solve": cost.solve_seconds,
+            "certify": cost.certify_seconds,
+        },
+        "support": certificate.support,
+        "classes": classes.collect::<Vec<_>>(),
+        "test": quality.map(Quality::json).transpose()?,
+    }))
+}
+
+/// For a person.
+pub fn text(output: &Path, header: &Header, pack_seconds: f64, quality: Option<&Quality>) -> String {
+    let (certificate, cost) = (&header.certificate, &header.cost);
+    let is_baseline = header.baseline.is_some();
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let status = match header.status {
+        Status::Converged => "converged",
+        Status::OutOfPasses if is_baseline => "all passes made",
+        Status::Interrupted if is_baseline => "interrupted",
+        Status::OutOfPasses => "not converged: --max-passes reached",
+        Status::OutOfTime => "not converged: --max-time reached",
+        Status::Interrupted => "interrupted; the same command goes on from here",
+    };
+    let mut lines = vec![line("status", status.to_string())];
+    if let Some(multiclass) = header.objective.targets.multiclass() {
+        let classes = header.objective.targets.names().len();
+        lines.push(line("classes", format!("{classes}, {}", multiclass.name())));
+    }
+    lines.extend([
+        line("objective", format!("{:.6}", certificate.objective)),
+        line(if is_baseline { "lower bound" } else { "dual objective" }, format!("{:.6}", certificate.dual_objective)),
+        line("relative gap", format!("{:.2e}", certificate.relative_gap())),
+        line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
+        line("bytes read", size::show(cost.bytes_read)),
+        line("support rows", show::count(certificate.support)),
+        line("peak memory", size::show(towline::machine::peak_memory_bytes())),
+        line(
+            "seconds",
+            format!(
+                "{:.2} training ({:.2} waiting for blocks, {:.2} solving, {:.2} certifying), {pack_seconds:.2} packing",
+                cost.seconds, cost.read_seconds, cost.solve_seconds, cost.certify_seconds
+            ),
+        ),
+        line("model", output.display().to_string()),
+    ]);
+    if let Some(quality) = quality {
+        lines.push(line("test", quality.line()));
+    }
+    show::table(&lines)
+}
