@@ -45,7 +45,7 @@ def main(folder: pathlib.Path) -> None:
     model = towline.LinearSVC(memory="12M", tol=1e-3).fit(store)
     print(f"gap {model.gap_:.1e} after {model.passes_} passes over {model.bytes_read_ // model.passes_ // 1000} kB: {model.status_}")
     texts, labels = next(iter(reviews(1)))
-    predicted = model.predict(hashing.transform(texts)[:, : model.n_features_in_])
+    predicted = model.predict(hashing.transform(texts))
     print(f"accuracy {np.mean(predicted == (labels == 'good')):.2f}")
 
 

@@ -11,7 +11,7 @@ use towline::loss::AnyLoss;
 use towline::model::Model as LibraryModel;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
-use towline::store::features::FeatureMap;
+use towline::store::features::{FeatureMap, FeatureName};
 use towline::store::{BlockStore, DiskStore, MemoryStore};
 use towline::trainer::{self, Start, Status, Task, TrainOptions, Trained};
 
@@ -137,6 +137,8 @@ type Vector = Py<PyArray1<f64>>;
 pub struct Fitted {
     /// The model in the feature numbers or names of the data.
     model: Py<Model>,
+    /// How many columns an array of the same features has: one more than the largest number.
+    width: u64,
     /// The dual variable of each row, and weights by column, that of the constant feature last: for a later start from them, if that was asked for.
     start: Option<(Vector, Vector)>,
     /// converged, out-of-passes, out-of-time or interrupted.
@@ -198,15 +200,21 @@ impl Data {
         }
     }
 
-    fn model(&self, all: &[Trained], objective: &Objective, budget: &Budget) -> PyResult<LibraryModel> {
+    /// The model, and how many columns an array of the same features has.
+    fn model(&self, all: &[Trained], objective: &Objective, budget: &Budget) -> PyResult<(LibraryModel, u64)> {
         match self {
             Data::Memory(store) => {
                 let shape = store.shape();
-                Ok(LibraryModel::of_columns(all, objective, shape.rows, shape.columns))
+                Ok((LibraryModel::of_columns(all, objective, shape.rows, shape.columns), shape.columns))
             }
             Data::Disk(store) => {
                 let features = FeatureMap::read(store.path(), store.manifest(), budget).or_raise()?;
-                Ok(LibraryModel::new(all, objective, store, &features))
+                let ends = (0..features.len() as u32).map(|column| match features.name(column) {
+                    FeatureName::Number(number) => number.saturating_add(1),
+                    FeatureName::Name(_) => features.len() as u64,
+                });
+                let width = ends.max().unwrap_or(0);
+                Ok((LibraryModel::new(all, objective, store, &features), width))
             }
         }
     }
@@ -222,7 +230,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let budget = data.budget(limits.memory);
     let mut watch = Watch::new(limits.callback, stop);
     let mut trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
-    let model = data.model(&trained, &objective, &budget)?;
+    let (model, width) = data.model(&trained, &objective, &budget)?;
     let start = match (limits.keep_start, trained.pop()) {
         (true, Some(last)) => {
             let duals = last.duals.values().map_err(bad_value)?;
@@ -233,6 +241,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let header = &model.header;
     let certificates = header.certificates.iter().chain([&header.certificate]);
     Ok(Fitted {
+        width,
         start,
         status: status_name(header.status),
         objective: header.certificate.objective,

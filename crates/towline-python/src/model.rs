@@ -7,13 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use pyo3_arrow::PyRecordBatchReader;
 use towline::budget::Budget;
+use towline::export::{ExportFormat, export};
 use towline::input::arrow::ArrowSource;
 use towline::input::{Progress, RowBatch, RowSource};
 use towline::model::{Features, Model as LibraryModel};
 use towline::predict::Scorer;
 
 use crate::errors::{OrRaise, bad_value};
-use crate::reading::{Reading, expand};
+use crate::reading::{Reading, choose, expand};
 
 /// A trained model.
 #[pyclass(frozen, module = "towline._native")]
@@ -73,6 +74,16 @@ impl Model {
     /// Writes a file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.model.save(&path)).or_raise()
+    }
+
+    /// Writes the model as other programs read it: liblinear, json or text.
+    fn export(&self, path: PathBuf, to: &str) -> PyResult<()> {
+        let formats =
+            [("liblinear", ExportFormat::Liblinear), ("json", ExportFormat::Json), ("text", ExportFormat::Text)];
+        let format = choose("to", to, &formats)?;
+        let mut bytes = Vec::new();
+        export(&self.model, format, &mut bytes).map_err(bad_value)?;
+        Ok(std::fs::write(path, bytes)?)
     }
 
     /// For pickle: the bytes, which are checked when they are read.

@@ -88,3 +88,8 @@ def test_models_of_many_classes_are_files(estimator, tmp_path):
     np.testing.assert_allclose(again.decision_function(tmp_path / "iris.svm", precision="f64"), model.decision_function(X))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.classes_, [0, 1, 2])
+    model.export(tmp_path / "iris.txt", to="text")
+    name, *weights = (tmp_path / "iris.txt").read_text().splitlines()[1].split("\t")
+    np.testing.assert_array_equal(np.array(weights, dtype=float), model.coef_[:, int(name)])
+    with pytest.raises(ValueError, match="counts features from 1.*use to=text or to=json"):
+        model.export(tmp_path / "iris.model", to="liblinear")

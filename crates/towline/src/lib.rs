@@ -38,6 +38,7 @@ pub mod baselines;
 pub mod block;
 pub mod budget;
 pub mod evaluate;
+pub mod export;
 pub mod input;
 pub mod loss;
 pub mod machine;

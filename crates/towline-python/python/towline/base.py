@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from . import _native
+from ._train import Fit
 from .model import Model, coefficients
 from .store import is_on_disk, open_store
 
@@ -37,14 +38,11 @@ class LinearEstimator(BaseEstimator):
             raise ValueError("labels and weights of a path or a store come from it; leave y and sample_weight out")
         return open_store(X, self.memory, reading)
 
-    def _take(self, models: list[_native.Model], width: int | None, flat: bool = False) -> None:
-        """Models become ``coef_`` and ``intercept_``; with ``flat``, a vector and a number.
-
-        ``width`` is the number of columns of an array; without one, features are those of a store.
-        """
-        self._models, self._flat = models, flat
-        self.coef_, self.intercept_, names = coefficients(models, width, flat)
-        if width is None:
+    def _take(self, fit: Fit, *, from_store: bool, flat: bool = False) -> None:
+        """Models become ``coef_`` and ``intercept_``; with ``flat``, a vector and a number."""
+        self._models, self._from_store, self._flat = fit.models, from_store, flat
+        self.coef_, self.intercept_, names = coefficients(self._models, fit.fitted[0].width, flat)
+        if from_store:
             self.n_features_in_ = self.coef_.shape[-1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -56,9 +54,9 @@ class LinearEstimator(BaseEstimator):
         if is_on_disk(X) or model.feature_names is not None:
             return model.scores(X, memory=self.memory, **reading)
         _no_reading(reading)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
-        )
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "accept_large_sparse": True}
+        # Files have as many features as were seen in them; others weigh nothing.
+        X = check_array(X, **checks) if self._from_store else validate_data(self, X, reset=False, **checks)
         return model.scores(X)
 
     @property
@@ -70,6 +68,10 @@ class LinearEstimator(BaseEstimator):
     def save(self, path) -> None:
         """Writes the model to a file, which ``towline.read_model`` and ``towline predict`` read."""
         self.model_.save(path)
+
+    def export(self, path, to: str = "json") -> None:
+        """Writes the model as other programs read it: ``"liblinear"``, ``"json"`` or ``"text"``."""
+        self.model_.export(path, to)
 
     def to_sklearn(self):
         """A fitted estimator of scikit-learn with the same predictions."""

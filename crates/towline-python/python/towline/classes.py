@@ -22,14 +22,14 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """Fits ``problem``, which says how two or more classes are told apart."""
         fit = Fit(self)
         if is_on_disk(X):
-            width, data = None, self._store(X, y, sample_weight, reading)
+            data = self._store(X, y, sample_weight, reading)
             labels, counts = self._classes_of(data)
         else:
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading)
             check_classification_targets(y)
             self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
             labels = np.arange(len(self.classes_), dtype=float)
-            width, data = X.shape[1], rows(X, codes, sample_weight)
+            data = rows(X, codes, sample_weight)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
@@ -38,7 +38,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         weights = self._class_weights(counts)
         classes = [(float(label), str(name), float(weight)) for label, name, weight in zip(labels, self.classes_, weights)]
         fit.train(data, {**self._for_classes(problem), "classes": classes})
-        self._take(fit.models, width)
+        self._take(fit, from_store=isinstance(data, _native.Store))
         fit.finish()
         return self
 
@@ -67,8 +67,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """The problem, once the classes are known."""
         return problem
 
-    def _take(self, models, width, flat=False) -> None:
-        super()._take(models, width, flat)
+    def _take(self, fit: Fit, **how) -> None:
+        super()._take(fit, **how)
         self._merge_sides()
 
     def __setstate__(self, state):

@@ -122,11 +122,17 @@ class Model:
             return np.hstack([model.score_arrow(X, options, size) for model in self._models])
         if self.unit_rows:
             X = normalize(X)
+        if not sparse.issparse(X):
+            X = np.asarray(X)
         if sparse.issparse(self.coef_):
-            return np.asarray((sparse.csr_matrix(X) @ self.coef_.T).todense()) + np.asarray(self.intercept_)
-        table = np.ascontiguousarray(np.atleast_2d(self.coef_), dtype=np.float64)
+            known = min(X.shape[1], self.coef_.shape[1])
+            return (sparse.csr_matrix(X)[:, :known] @ self.coef_[:, :known].T).toarray() + np.asarray(self.intercept_)
+        # Columns that the model does not know weigh nothing; those that X does not have are 0.
+        table = np.zeros((np.atleast_2d(self.coef_).shape[0], X.shape[1]))
+        known = min(table.shape[1], self.coef_.shape[-1])
+        table[:, :known] = np.atleast_2d(self.coef_)[:, :known]
         intercepts = np.array(np.broadcast_to(self.intercept_, len(table)), dtype=np.float64)
-        return rows(X if sparse.issparse(X) else np.asarray(X)).scores(table, intercepts)
+        return rows(X).scores(table, intercepts)
 
     def decision_function(self, X, **reading) -> np.ndarray:
         """The scores, in one dimension where there is one for each row."""
@@ -143,13 +149,22 @@ class Model:
         """Whether rows are scaled to unit length first."""
         return self._header["unit_rows"]
 
+    def export(self, path, to: str = "json") -> None:
+        """Writes the model as other programs read it: ``"liblinear"``, ``"json"`` or ``"text"``."""
+        self._one().export(os.fspath(path), to)
+
+    def _one(self) -> _native.Model:
+        if len(self._models) > 1:
+            raise ValueError("a file holds one target, and this model has several; fit them one by one")
+        return self._models[0]
+
     def to_sklearn(self):
         """A fitted estimator of scikit-learn with the same predictions."""
         return to_sklearn(self)
 
     def save(self, path) -> None:
         """Writes the file that ``read_model`` and ``towline predict`` read."""
-        self._models[0].save(os.fspath(path))
+        self._one().save(os.fspath(path))
 
 
 def winners(scores: np.ndarray) -> np.ndarray:

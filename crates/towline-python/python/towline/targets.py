@@ -30,7 +30,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             if store.label_names is not None:
                 raise ValueError("the labels are text, and a regression predicts numbers; use a classifier")
             fit.train(store, _averaged(problem, store.weight_sum() if mean else 1.0))
-            self._take(fit.models, None, flat=True)
+            self._take(fit, from_store=True, flat=True)
         else:
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading, y_numeric=True, multi_output=self._several)
             total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -39,7 +39,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
                 fit.train(rows(X, target, sample_weight), {**problem, "start": self._start(number, X.shape)})
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
-            self._take(fit.models, X.shape[1], flat=y.ndim == 1)
+            self._take(fit, from_store=False, flat=y.ndim == 1)
             self._remember(fit)
         fit.finish(factor)
         return self
