@@ -1,10 +1,12 @@
 //! `towline`: exact linear models on data larger than memory.
 mod allocator;
 mod cat;
+mod cv;
 mod eval;
 mod exit;
 mod export;
 mod generate;
+mod grid;
 mod held_out;
 mod info;
 mod input;
@@ -43,6 +45,8 @@ enum Verb {
     Pack(pack::Arguments),
     /// Train a model to a certified distance from the optimum
     Train(Box<train::Arguments>),
+    /// Compare values of C, or losses, by rows that are held out
+    Cv(Box<cv::Arguments>),
     /// Write the labels that a model predicts
     Predict(predict::Arguments),
     /// Judge a model by labelled rows
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
     let typed = matches.subcommand().map(|(_, matches)| method::typed(matches)).unwrap_or_default();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
+        Verb::Cv(arguments) => cv::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),

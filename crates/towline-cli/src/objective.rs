@@ -11,7 +11,7 @@ use crate::liblinear;
 use crate::penalty::PenaltyArguments;
 
 /// Arguments that say what is minimised, but for C.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
     /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge; logistic for softmax]
     #[arg(long)]
@@ -86,6 +86,17 @@ impl ObjectiveArguments {
             );
         }
         Ok(objective)
+    }
+
+    /// The same with each of several losses, separated by commas.
+    pub fn each_loss(&self) -> Vec<ObjectiveArguments> {
+        match &self.loss {
+            None => vec![self.clone()],
+            Some(names) => names
+                .split(',')
+                .map(|name| ObjectiveArguments { loss: Some(name.trim().to_string()), ..self.clone() })
+                .collect(),
+        }
     }
 
     fn multiclass(&self) -> Option<Multiclass> {

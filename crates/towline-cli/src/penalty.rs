@@ -11,7 +11,7 @@ use towline::store::{DiskStore, StoreError};
 const LARGEST_GROUP_FILE: u64 = 1 << 30;
 
 /// Arguments that name a penalty.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct PenaltyArguments {
     /// What weights cost: l2, l1, elastic-net, group or none
     #[arg(long, default_value = "l2")]

@@ -37,6 +37,7 @@
 pub mod baselines;
 pub mod block;
 pub mod budget;
+pub mod cv;
 pub mod evaluate;
 pub mod export;
 pub mod input;

@@ -31,8 +31,24 @@ pub enum Duals {
 pub enum Start {
     /// By position in the store; rows beyond them start at 0.
     Values(Vec<f64>),
+    /// Those of another model, each times a factor.
+    Duals(Duals, f64),
     /// Those of an earlier run, each times a factor; rows that came later start at 0.
     Earlier(Box<Checkpoint>, f64),
+}
+
+impl Start {
+    /// The same, times a factor.
+    pub fn times(self, factor: f64) -> Start {
+        match self {
+            Start::Values(mut values) => {
+                values.iter_mut().for_each(|value| *value *= factor);
+                Start::Values(values)
+            }
+            Start::Duals(duals, before) => Start::Duals(duals, before * factor),
+            Start::Earlier(checkpoint, before) => Start::Earlier(checkpoint, before * factor),
+        }
+    }
 }
 
 impl Duals {
@@ -103,18 +119,30 @@ impl Duals {
                 let count = values.len().min(self.rows() as usize);
                 self.write(0, &values[..count])
             }
-            Start::Earlier(checkpoint, factor) => {
-                let rows = checkpoint.count().min(self.rows());
-                let mut values = Vec::new();
-                for first in (0..rows).step_by(CHUNK) {
-                    let count = CHUNK.min((rows - first) as usize);
-                    checkpoint.read(first, count, &mut values).map_err(failed)?;
-                    values.iter_mut().for_each(|value| *value *= factor);
-                    self.write(first, &values)?;
-                }
-                Ok(())
+            Start::Duals(duals, factor) => {
+                self.copy(duals.rows(), *factor, |first, count, out| duals.read(first, count, out))
             }
+            Start::Earlier(checkpoint, factor) => self.copy(checkpoint.count(), *factor, |first, count, out| {
+                checkpoint.read(first, count, out).map_err(failed)
+            }),
         }
+    }
+
+    /// Takes over as many of `count` dual variables as there is room for, some at a time.
+    fn copy(
+        &mut self,
+        count: u64,
+        factor: f64,
+        read: impl Fn(u64, usize, &mut Vec<f64>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let count = count.min(self.rows());
+        let mut values = Vec::new();
+        for first in (0..count).step_by(CHUNK) {
+            read(first, CHUNK.min((count - first) as usize), &mut values)?;
+            values.iter_mut().for_each(|value| *value *= factor);
+            self.write(first, &values)?;
+        }
+        Ok(())
     }
 
     /// Calls `each` with all dual variables in order, some at a time.

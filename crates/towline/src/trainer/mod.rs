@@ -96,6 +96,13 @@ impl TrainOptions {
     }
 }
 
+impl TrainOptions {
+    /// The same way for other models.
+    pub fn with_tasks(&self, tasks: Vec<Task>) -> TrainOptions {
+        TrainOptions { tasks, stop: self.stop.clone(), ..*self }
+    }
+}
+
 /// When the centre of the proximal term moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,6 +151,13 @@ pub struct Trained {
     pub cost: Cost,
     /// The method, if it is one without dual variables.
     pub baseline: Option<Baseline>,
+}
+
+impl Trained {
+    /// Its dual variables, for another run to start from.
+    pub fn take_duals(&mut self) -> Start {
+        Start::Duals(std::mem::replace(&mut self.duals, Duals::in_memory(0)), 1.0)
+    }
 }
 
 /// What training cost.

@@ -1,0 +1,292 @@
+//! `towline cv`: which C, and which loss, by rows that the models have not seen.
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use towline::budget::Budget;
+use towline::cv::{Folds, Point, Unfinished, Validated, cross_validate};
+use towline::model::Model;
+use towline::objective::Objective;
+use towline::store::DiskStore;
+use towline::store::features::FeatureMap;
+use towline::trainer::{Status, StoreFingerprint, TrainOptions, train_all};
+
+use crate::exit::NOT_CONVERGED;
+use crate::grid::{self, Grid};
+use crate::input::InputArguments;
+use crate::objective::{ObjectiveArguments, positive_number};
+use crate::pack::{pack_beside, stop_once};
+use crate::resume::{self, From};
+use crate::trace::Watcher;
+use crate::{show, size, summary};
+
+/// Arguments of `towline cv`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  towline cv reviews.tow -C 0.01..100
+  towline cv reviews.tow -C 0.1,1,10 --loss hinge,logistic --folds 10 --stratify
+  towline cv reviews.tow -C 0.01..1000 --refit -o reviews.towm")]
+pub struct Arguments {
+    /// A store, or a file, which is packed beside itself once
+    #[arg(value_name = "STORE_OR_FILE")]
+    data: PathBuf,
+    /// Values of C: a list like 0.1,1,10, a range like 0.01..1000 with a value per power of ten, or 0.01..1000:11 with 11 values
+    #[arg(short = 'C', short_alias = 'c', default_value = "0.01..100", value_parser = grid::parse)]
+    c: Grid,
+    /// Parts that the rows are divided into; each is held out once
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    folds: u32,
+    /// Give every fold the same share of every class
+    #[arg(long)]
+    stratify: bool,
+    /// Let rows of one group (qid:, or --group COLUMN) go to different folds
+    #[arg(long)]
+    split_groups: bool,
+    #[command(flatten)]
+    objective: ObjectiveArguments,
+    /// Train a model on all rows with the best C at the end
+    #[arg(long)]
+    refit: bool,
+    /// With --refit, take the least C within one standard error of the best
+    #[arg(long, requires = "refit")]
+    one_standard_error: bool,
+    /// The model of --refit [default: the name of the data with the ending .towm]
+    #[arg(long, short, value_name = "MODEL", requires = "refit")]
+    output: Option<PathBuf>,
+    /// Stop each model when its relative duality gap is this small
+    #[arg(long, default_value_t = 1e-3)]
+    tolerance: f64,
+    /// Stop each model after this many passes over the data
+    #[arg(long, default_value_t = 1000)]
+    max_passes: u64,
+    /// Seed of the folds and of all other random choices
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Begin anew, even if an earlier run was interrupted
+    #[arg(long)]
+    restart: bool,
+    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Threads [default: all processors]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: InputArguments,
+}
+
+/// Validates and says what came of it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let talk = !arguments.quiet && !arguments.json;
+    let path = match arguments.data.is_dir() {
+        true => arguments.data.clone(),
+        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk)?,
+    };
+    let store = Arc::new(DiskStore::open(&path)?);
+    let objectives = objectives(arguments, &store, &budget)?;
+    let folds = folds(arguments, &store, &budget)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    let how = TrainOptions {
+        tolerance: positive_number("--tolerance", arguments.tolerance)?,
+        max_passes: arguments.max_passes,
+        seed: arguments.seed,
+        threads,
+        stop: stop.clone(),
+        ..TrainOptions::new(objectives[0].clone())
+    };
+    let unfinished = unfinished(arguments, &store)?;
+    let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
+    let begin = Instant::now();
+    let found =
+        cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher)?;
+    watcher.finish()?;
+    if stop.load(Ordering::Relaxed) {
+        eprintln!("towline: interrupted; the same command goes on from {}", unfinished.folder.display());
+        return Ok(ExitCode::from(130));
+    }
+    remove(&unfinished.folder)?;
+    let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
+    let refitted = match arguments.refit {
+        true => Some(refit(arguments, &objectives[chosen], &store, &how, &budget, talk)?),
+        false => None,
+    };
+    if arguments.json {
+        println!("{}", json(&found, begin, refitted.as_ref().map(|found| &found.0))?);
+    } else {
+        print!("{}", text(&found, begin.elapsed().as_secs_f64()));
+        if let Some((model, output)) = &refitted {
+            println!("\nall rows with C = {}:", model.header.objective.c);
+            print!("{}", summary::text(output, &model.header, 0.0, None));
+        }
+    }
+    let is_converged = |status: Status| status == Status::Converged;
+    let all = found.points.iter().all(|point| is_converged(point.status));
+    let refit = refitted.is_none_or(|(model, _)| is_converged(model.header.status));
+    Ok(if all && refit { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+}
+
+/// Every loss with every C.
+fn objectives(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Vec<Objective>> {
+    let mut objectives = Vec::new();
+    for chosen in arguments.objective.each_loss() {
+        for &c in &arguments.c.0 {
+            objectives.push(chosen.objective(c, store, budget)?);
+        }
+    }
+    let regression = |objective: &Objective| !objective.loss.is_classification();
+    if objectives.iter().any(regression) && !objectives.iter().all(regression) {
+        bail!("losses for classification and for regression have no score in common; name losses of one kind");
+    }
+    Ok(objectives)
+}
+
+fn folds(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Folds> {
+    let by_group = store.manifest().grouped && !arguments.split_groups;
+    if arguments.stratify && by_group {
+        bail!(
+            "rows of a group stay together, so folds cannot have the same share of every class; leave --stratify out, or add --split-groups"
+        );
+    }
+    if store.manifest().rows < u64::from(arguments.folds) {
+        bail!("{} rows cannot be divided into {} folds; use fewer --folds", store.manifest().rows, arguments.folds);
+    }
+    Ok(match arguments.stratify {
+        true => Folds::stratified(arguments.folds, arguments.seed, store, budget)?,
+        false => Folds::new(arguments.folds, arguments.seed, by_group),
+    })
+}
+
+/// Where an interrupted run is continued from. What was begun with other folds is thrown away.
+fn unfinished(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Unfinished> {
+    let folder = arguments.data.with_extension("cv");
+    let note = folder.join("folds");
+    let store = StoreFingerprint::of(store.manifest());
+    let (folds, seed, stratify, split) = (arguments.folds, arguments.seed, arguments.stratify, arguments.split_groups);
+    let wanted = format!("{folds} folds, seed {seed}, stratify {stratify}, split groups {split}, {store:?}\n");
+    let same = std::fs::read_to_string(&note).is_ok_and(|found| found == wanted);
+    if folder.exists() && (arguments.restart || !same) {
+        remove(&folder)?;
+    }
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    std::fs::write(&note, wanted).with_context(|| format!("cannot write {}", note.display()))?;
+    Ok(Unfinished { folder, store })
+}
+
+/// Removes what a run has left, and nothing else: the folder must hold our files only.
+fn remove(folder: &Path) -> anyhow::Result<()> {
+    let cannot = || format!("cannot remove {}", folder.display());
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        let is_ours = path.file_name().is_some_and(|name| name == "folds")
+            || path.extension().is_some_and(|ending| ending == "duals" || ending == "new");
+        if !is_ours {
+            bail!("{} is not from towline cv; move it out of the way", path.display());
+        }
+        std::fs::remove_file(&path).with_context(cannot)?;
+    }
+    std::fs::remove_dir(folder).with_context(cannot)
+}
+
+fn refit(
+    arguments: &Arguments,
+    objective: &Objective,
+    store: &Arc<DiskStore>,
+    how: &TrainOptions,
+    budget: &Budget,
+    talk: bool,
+) -> anyhow::Result<(Model, PathBuf)> {
+    let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
+    let tasks = resume::tasks(objective, store, &output, From::Nothing)?;
+    let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
+    let trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
+    watcher.finish()?;
+    let features = FeatureMap::read(store.path(), store.manifest(), budget)?;
+    let model = Model::new(&trained, objective, store, &features);
+    model.save(&output)?;
+    Ok((model, output))
+}
+
+fn json(found: &Validated, begin: Instant, refitted: Option<&Model>) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(found)?;
+    value["schema"] = 1.into();
+    value["score"] = if found.smaller_is_better { "rmse" } else { "accuracy" }.into();
+    value["best_c"] = found.points[found.best].c.into();
+    value["one_standard_error_c"] = found.points[found.one_standard_error].c.into();
+    value["seconds"] = begin.elapsed().as_secs_f64().into();
+    value["peak_memory_bytes"] = towline::machine::peak_memory_bytes().into();
+    value["refit"] = refitted.map(|model| serde_json::to_value(&model.header)).transpose()?.into();
+    Ok(value)
+}
+
+fn text(found: &Validated, seconds: f64) -> String {
+    let show_score = |score: f64| match found.smaller_is_better {
+        true => format!("{score:.6}"),
+        false => format!("{:.3} %", 100.0 * score),
+    };
+    let score = if found.smaller_is_better { "root mean square error" } else { "accuracy" };
+    let mut out = format!("{:<28} {:>10}   {:>12}  ± {:<10} {:>9}\n", "loss", "C", score, "error", "gap");
+    for (i, point) in found.points.iter().enumerate() {
+        let mark = match (i == found.best, i == found.one_standard_error) {
+            (true, true) => "  best, and least C within one standard error",
+            (true, false) => "  best",
+            (false, true) => "  least C within one standard error",
+            _ => "",
+        };
+        let note = if point.status == Status::Converged { "" } else { "  not converged" };
+        out += &format!(
+            "{:<28} {:>10}   {:>12}  ± {:<10} {:>9}{mark}{note}\n",
+            point.loss,
+            show::number(point.c),
+            show_score(point.mean),
+            show_score(point.standard_error),
+            format!("{:.1e}", point.relative_gap),
+        );
+    }
+    out += "\n";
+    out += &plot(&found.points, found.smaller_is_better);
+    let [models, together] = found.models;
+    out += &format!(
+        "\n{models} models, {} at a time; {} passes, {} read, peak memory {}, {seconds:.1} s\n",
+        together.min(models),
+        found.cost.passes,
+        size::show(found.cost.bytes_read),
+        size::show(towline::machine::peak_memory_bytes()),
+    );
+    out
+}
+
+/// A line per C: where the mean lies between the least and the largest score of all folds, and its standard error.
+fn plot(points: &[Point], smaller_is_better: bool) -> String {
+    const WIDTH: usize = 56;
+    let ends = |point: &Point| [point.mean - point.standard_error, point.mean + point.standard_error];
+    let all: Vec<f64> = points.iter().flat_map(ends).filter(|x| x.is_finite()).collect();
+    let (low, high) = all.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+    let place = |x: f64| {
+        let share = if high > low { (x - low) / (high - low) } else { 0.5 };
+        (share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize
+    };
+    let scale = |x: f64| if smaller_is_better { format!("{x:.4}") } else { format!("{:.2} %", 100.0 * x) };
+    let mut out = format!("{:>10}  {:<half$}{:>half$}\n", "C", scale(low), scale(high), half = WIDTH / 2);
+    for point in points {
+        let mut line = vec![' '; WIDTH];
+        let [from, to] = ends(point).map(place);
+        line[from..=to].fill('─');
+        line[place(point.mean)] = '●';
+        let line: String = line.into_iter().collect();
+        out += &format!("{:>10}  {}\n", show::number(point.c), line.trim_end());
+    }
+    out
+}

@@ -1,0 +1,258 @@
+//! Cross-validation: all folds and all values of C over shared blocks.
+//!
+//! Where everything is in memory, each C starts from the dual variables of the one before, and the folds share the threads. Out of core the disk is the
+//! cost, so all models of all folds and values of C train on every block that is read, as many as the budget has room for.
+mod folds;
+mod score;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+pub use folds::{AllBut, Folds};
+
+use crate::budget::Budget;
+use crate::objective::Objective;
+use crate::store::BlockStore;
+use crate::trainer::{
+    Certificate, Checkpoint, CheckpointFile, Cost, Observer, Plan, Start, Status, StoreFingerprint, Task, TrainError,
+    TrainOptions, Trained, train_all,
+};
+
+/// What came of one objective.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The loss.
+    pub loss: &'static str,
+    /// The weight of the losses.
+    pub c: f64,
+    /// The score of each fold by the model that has not seen it: accuracy, or the root of the mean squared error.
+    pub scores: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// The standard error of the mean.
+    pub standard_error: f64,
+    /// The widest relative gap of its models.
+    pub relative_gap: f64,
+    /// How training ended.
+    pub status: Status,
+}
+
+/// What came of all.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Validated {
+    /// In the order of the objectives.
+    pub points: Vec<Point>,
+    /// The best one.
+    pub best: usize,
+    /// Of the same loss, the one with the least C within one standard error of the best.
+    pub one_standard_error: usize,
+    /// Whether a smaller score is better.
+    pub smaller_is_better: bool,
+    /// What it cost.
+    pub cost: Cost,
+    /// Models in all, and how many of them trained together.
+    pub models: [usize; 2],
+}
+
+/// Where unfinished models are kept, so that a run can go on.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    /// A folder.
+    pub folder: PathBuf,
+    /// The data.
+    pub store: StoreFingerprint,
+}
+
+/// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside.
+pub fn cross_validate(
+    store: Arc<dyn BlockStore>,
+    objectives: &[Objective],
+    folds: Arc<Folds>,
+    unfinished: Option<&Unfinished>,
+    how: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Validated, TrainError> {
+    let mut run = Validation { store, folds, unfinished, how, budget, observer, cost: Cost::default() };
+    let models = objectives.iter().map(|objective| objective.split().len()).sum::<usize>() * run.folds.count() as usize;
+    let mut together = 0;
+    let mut points = Vec::with_capacity(objectives.len());
+    for group in objectives.chunk_by(|a, b| a.loss == b.loss) {
+        let per_fold = group[0].split();
+        let whole = Plan::for_models(&*run.store, &per_fold[0], 1, budget)?;
+        let found = match whole.in_memory {
+            true => run.along_c(group)?,
+            false => run.all_at_once(group)?,
+        };
+        together = together.max(found.1);
+        points.extend(found.0);
+    }
+    let smaller_is_better = !objectives.first().is_some_and(|objective| objective.loss.is_classification());
+    let best = best(&points, smaller_is_better);
+    let one_standard_error = simplest(&points, best, smaller_is_better);
+    Ok(Validated { points, best, one_standard_error, smaller_is_better, cost: run.cost, models: [models, together] })
+}
+
+struct Validation<'a> {
+    store: Arc<dyn BlockStore>,
+    folds: Arc<Folds>,
+    unfinished: Option<&'a Unfinished>,
+    how: &'a TrainOptions,
+    budget: &'a Budget,
+    observer: &'a mut dyn Observer,
+    cost: Cost,
+}
+
+/// The models of one objective and one fold.
+struct Cell {
+    point: usize,
+    fold: u32,
+    tasks: Vec<Task>,
+}
+
+impl Validation<'_> {
+    /// One C after the other, each from where the last one ended.
+    fn along_c(&mut self, objectives: &[Objective]) -> Result<(Vec<Point>, usize), TrainError> {
+        let mut order: Vec<usize> = (0..objectives.len()).collect();
+        order.sort_by(|&a, &b| objectives[a].c.total_cmp(&objectives[b].c));
+        let mut points: Vec<Option<Point>> = vec![None; objectives.len()];
+        // Without room for the dual variables of two values of C every C begins anew.
+        let models = objectives[0].split().len() as u64 * u64::from(self.folds.count());
+        let bytes = 8 * models * objectives[0].width() as u64 * self.store.shape().rows;
+        let paid = self.budget.reserve("dual variables to start from", bytes).ok();
+        let mut last: Option<(f64, Vec<Start>)> = None;
+        let mut together = 0;
+        for at in order {
+            let mut cells = self.cells(&objectives[at..=at])?;
+            if let Some((c, starts)) = last.take() {
+                let tasks = cells.iter_mut().flat_map(|cell| &mut cell.tasks);
+                for (task, start) in tasks.zip(starts).filter(|(task, _)| task.start.is_none()) {
+                    task.start = Some(start.times(objectives[at].c / c));
+                }
+            }
+            let (scored, starts, size) = self.train(cells, &objectives[at..=at], paid.is_some())?;
+            together = together.max(size);
+            points[at] = scored.into_iter().next();
+            last = Some((objectives[at].c, starts));
+        }
+        Ok((points.into_iter().flatten().collect(), together))
+    }
+
+    /// Every C at the same time.
+    fn all_at_once(&mut self, objectives: &[Objective]) -> Result<(Vec<Point>, usize), TrainError> {
+        let cells = self.cells(objectives)?;
+        let (points, _, size) = self.train(cells, objectives, false)?;
+        Ok((points, size))
+    }
+
+    fn cells(&self, objectives: &[Objective]) -> Result<Vec<Cell>, TrainError> {
+        let mut cells = Vec::new();
+        for (point, objective) in objectives.iter().enumerate() {
+            for fold in 0..self.folds.count() {
+                let tasks = objective.split().into_iter().enumerate().map(|(model, objective)| {
+                    let rows = Arc::new(AllBut { folds: self.folds.clone(), held_out: fold });
+                    let (checkpoint, start) = self.checkpoint(&objective, fold, model)?;
+                    Ok(Task { rows: Some(rows), checkpoint, start, ..Task::new(objective) })
+                });
+                cells.push(Cell { point, fold, tasks: tasks.collect::<Result<_, TrainError>>()? });
+            }
+        }
+        Ok(cells)
+    }
+
+    fn checkpoint(
+        &self,
+        objective: &Objective,
+        fold: u32,
+        model: usize,
+    ) -> Result<(Option<CheckpointFile>, Option<Start>), TrainError> {
+        let Some(unfinished) = self.unfinished else { return Ok((None, None)) };
+        let name = format!("{}-{}-{fold}-{model}.duals", objective.loss.name(), objective.c);
+        let path = unfinished.folder.join(name);
+        let shape = self.store.shape();
+        let numbers = shape.rows * objective.width() as u64 + shape.columns + 1;
+        let found = Checkpoint::open(&path, numbers)?
+            .filter(|found| found.header.store == unfinished.store && found.header.objective == *objective)
+            // Other penalties would need their weights, too; those begin anew.
+            .filter(|_| objective.is_plain_l2());
+        let start = found.map(|found| Start::Earlier(Box::new(found), 1.0));
+        Ok((Some(CheckpointFile { path, store: unfinished.store.clone() }), start))
+    }
+
+    /// Trains in waves of whole cells, scores each wave by the rows that were held out, and lets go of it.
+    fn train(
+        &mut self,
+        cells: Vec<Cell>,
+        objectives: &[Objective],
+        keep_duals: bool,
+    ) -> Result<(Vec<Point>, Vec<Start>, usize), TrainError> {
+        let folds = self.folds.count() as usize;
+        let mut scores = vec![vec![f64::NAN; folds]; objectives.len()];
+        let mut ends: Vec<(f64, Status)> = vec![(0.0, Status::Converged); objectives.len()];
+        let mut starts = Vec::new();
+        let models = cells.first().map_or(1, |cell| cell.tasks.len());
+        let first = &cells[0].tasks[0].objective;
+        // Weights stay until they are scored, beside those that a run needs.
+        let (_, size) = Plan::for_wave(&*self.store, first, cells.len() * models, self.budget)?;
+        let wave = (size / models).max(1);
+        let mut cells = cells.into_iter().peekable();
+        while cells.peek().is_some() {
+            let (mut places, mut tasks) = (Vec::new(), Vec::new());
+            for cell in cells.by_ref().take(wave) {
+                places.push((cell.point, cell.fold));
+                tasks.extend(cell.tasks);
+            }
+            let options = self.how.with_tasks(tasks);
+            let mut trained = train_all(self.store.clone(), &options, self.budget, self.observer)?;
+            self.cost = self.cost.with(&Cost::of_all(trained.iter().map(|model| model.cost)));
+            if keep_duals {
+                starts.extend(trained.iter_mut().map(Trained::take_duals));
+            }
+            let models: Vec<&[Trained]> = trained.chunks(models).collect();
+            let found =
+                score::score(&self.store, objectives, &self.folds, &places, &models, self.budget, &mut self.cost)?;
+            for ((&(point, fold), score), models) in places.iter().zip(found).zip(&models) {
+                scores[point][fold as usize] = score;
+                let certificates: Vec<Certificate> = models.iter().map(|model| model.certificate).collect();
+                let gap = Certificate::total(&certificates).map_or(0.0, |total| total.relative_gap());
+                let status = Status::of_all(models.iter().map(|model| model.status).chain([ends[point].1]));
+                ends[point] = (ends[point].0.max(gap), status);
+            }
+        }
+        let points = objectives.iter().zip(scores).zip(ends);
+        let points = points.map(|((objective, scores), (gap, status))| Point::new(objective, scores, gap, status));
+        Ok((points.collect(), starts, wave * models))
+    }
+}
+
+impl Point {
+    fn new(objective: &Objective, scores: Vec<f64>, relative_gap: f64, status: Status) -> Point {
+        // A fold that happens to have no rows has no score.
+        let known: Vec<f64> = scores.iter().copied().filter(|score| !score.is_nan()).collect();
+        let n = known.len().max(1) as f64;
+        let mean = known.iter().sum::<f64>() / n;
+        let variance = known.iter().map(|score| (score - mean) * (score - mean)).sum::<f64>() / (n - 1.0).max(1.0);
+        let standard_error = (variance / n).sqrt();
+        Point { loss: objective.loss.name(), c: objective.c, scores, mean, standard_error, relative_gap, status }
+    }
+}
+
+/// The best mean; of equal ones the least C.
+fn best(points: &[Point], smaller_is_better: bool) -> usize {
+    let sign = if smaller_is_better { -1.0 } else { 1.0 };
+    let better = |a: &Point, b: &Point| (sign * a.mean).total_cmp(&(sign * b.mean)).then(b.c.total_cmp(&a.c));
+    (0..points.len()).max_by(|&a, &b| better(&points[a], &points[b])).unwrap_or(0)
+}
+
+/// The least C within one standard error of the best.
+fn simplest(points: &[Point], best: usize, smaller_is_better: bool) -> usize {
+    let Some(top) = points.get(best) else { return best };
+    let is_near = |point: &Point| match smaller_is_better {
+        true => point.mean <= top.mean + top.standard_error,
+        false => point.mean >= top.mean - top.standard_error,
+    };
+    let near = (0..points.len()).filter(|&i| points[i].loss == top.loss && is_near(&points[i]));
+    near.min_by(|&a, &b| points[a].c.total_cmp(&points[b].c)).unwrap_or(best)
+}
