@@ -20,33 +20,31 @@ BAD = "dull loud stale clumsy shallow bleak tired messy bland sour".split()
 PLAIN = [f"word{number}" for number in range(20_000)]
 
 
-def reviews(batches: int, rows: int = 2_000):
-    """Batches of texts and what they say: mostly words that mean nothing."""
-    random = np.random.default_rng(0)
+def reviews(batches: int, rows: int = 1_000, seed: int = 0):
+    """Batches of texts, and whether they are good: mostly words that mean nothing."""
+    random = np.random.default_rng(seed)
     for _ in range(batches):
-        labels = random.choice(["good", "bad"], rows)
-        texts = [
-            " ".join([*random.choice(PLAIN, 60), *random.choice(GOOD if label == "good" else BAD, 2), *random.choice(GOOD + BAD, 2)])
-            for label in labels
-        ]
-        yield texts, labels
+        good = random.integers(0, 2, rows)
+        plain, meant = random.integers(0, len(PLAIN), (rows, 60)), random.integers(0, len(GOOD), (rows, 3))
+        yield [
+            " ".join([*(PLAIN[word] for word in words), *((GOOD if is_good else BAD)[word] for word in said)])
+            for words, said, is_good in zip(plain, meant, good)
+        ], good
 
 
 def main(folder: pathlib.Path) -> None:
     hashing = HashingVectorizer(n_features=2**18, dtype=np.float32)
 
     def batches():
-        for texts, labels in reviews(10):
-            # Labels of batches are numbers.
-            yield hashing.transform(texts), (labels == "good").astype(int)
+        for texts, good in reviews(10):
+            yield hashing.transform(texts), good
 
-    store = towline.pack(batches(), folder / "reviews.tow", block_size="256K", memory="64M")
+    store = towline.pack(batches(), folder / "reviews.tow", block_size="64K", memory="64M")
     print(f"{store.rows} rows, {store.features} features, {store.values} values")
-    model = towline.LinearSVC(memory="12M", tol=1e-3).fit(store)
+    model = towline.LinearSVC(memory="3M", tol=1e-3).fit(store)
     print(f"gap {model.gap_:.1e} after {model.passes_} passes over {model.bytes_read_ // model.passes_ // 1000} kB: {model.status_}")
-    texts, labels = next(iter(reviews(1)))
-    predicted = model.predict(hashing.transform(texts))
-    print(f"accuracy {np.mean(predicted == (labels == 'good')):.2f}")
+    texts, good = next(iter(reviews(1, seed=1)))
+    print(f"accuracy {np.mean(model.predict(hashing.transform(texts)) == good):.2f}")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ pub struct Problem<'py> {
 }
 
 impl Problem<'_> {
-    fn objective(&self) -> PyResult<Objective> {
+    /// What is minimised.
+    pub fn objective(&self) -> PyResult<Objective> {
         let groups = self.groups.clone().map(|(of_column, weights)| GroupMap::new(of_column, weights));
         let groups = groups.transpose().map_err(bad_value)?;
         Ok(Objective {
@@ -83,7 +84,7 @@ impl Problem<'_> {
     }
 
     /// What is minimised one by one.
-    fn tasks(&self, objective: &Objective) -> Vec<Task> {
+    pub fn tasks(&self, objective: &Objective) -> Vec<Task> {
         let mut tasks: Vec<Task> = objective.split().into_iter().map(Task::new).collect();
         for task in &mut tasks {
             if let (true, Targets::OneOf { class, classes }) = (self.own_weight_only, &mut task.objective.targets) {
@@ -107,15 +108,16 @@ pub struct Limits {
     max_passes: u64,
     max_seconds: Option<f64>,
     seed: u64,
-    memory: Option<u64>,
+    pub memory: Option<u64>,
     threads: Option<usize>,
-    callback: Option<Py<PyAny>>,
+    pub callback: Option<Py<PyAny>>,
     /// Whether dual variables and weights are wanted, for a later start from them.
     keep_start: bool,
 }
 
 impl Limits {
-    fn options(&self, tasks: Vec<Task>, stop: &Arc<AtomicBool>) -> PyResult<TrainOptions> {
+    /// The library's options.
+    pub fn options(&self, tasks: Vec<Task>, stop: &Arc<AtomicBool>) -> PyResult<TrainOptions> {
         let mut tasks = tasks.into_iter();
         let first = tasks.next().ok_or_else(|| bad_value("there is nothing to train"))?;
         let mut options = TrainOptions::of(first);
@@ -168,13 +170,14 @@ pub fn status_name(status: Status) -> &'static str {
 }
 
 /// Where rows lie.
-enum Data {
+pub enum Data {
     Memory(Arc<MemoryStore>),
     Disk(Arc<DiskStore>),
 }
 
 impl Data {
-    fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// Those of a Python object.
+    pub fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(rows) = data.cast::<Rows>() {
             Ok(Data::Memory(rows.get().store()))
         } else if let Ok(store) = data.cast::<Store>() {
@@ -184,14 +187,21 @@ impl Data {
         }
     }
 
-    fn store(&self) -> Arc<dyn BlockStore> {
+    /// As a store.
+    pub fn store(&self) -> Arc<dyn BlockStore> {
         match self {
             Data::Memory(store) => store.clone(),
             Data::Disk(store) => store.clone(),
         }
     }
 
-    fn budget(&self, memory: Option<u64>) -> Budget {
+    /// Whether rows belong to groups.
+    pub fn is_grouped(&self) -> bool {
+        matches!(self, Data::Disk(store) if store.manifest().grouped)
+    }
+
+    /// What may be held besides.
+    pub fn budget(&self, memory: Option<u64>) -> Budget {
         match (memory, self) {
             (Some(bytes), _) => Budget::new(bytes),
             (None, Data::Disk(_)) => Budget::new(towline::machine::default_memory_bytes()),

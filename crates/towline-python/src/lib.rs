@@ -9,6 +9,7 @@ mod pack;
 mod reading;
 mod rows;
 mod store;
+mod validate;
 mod watch;
 
 use pyo3::prelude::*;
@@ -30,6 +31,8 @@ mod _native {
     use crate::rows::Rows;
     #[pymodule_export]
     use crate::store::Store;
+    #[pymodule_export]
+    use crate::validate::cross_validate;
 }
 
 /// Half of what is free, at most 4 GiB.

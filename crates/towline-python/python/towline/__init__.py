@@ -11,6 +11,7 @@ from .model import Model, read_model
 from .store import Store, pack
 from .svm import LinearSVC, LinearSVR
 from .trace import load_trace
+from .validation import cv
 
 __all__ = [
     "ElasticNet",
@@ -23,6 +24,7 @@ __all__ = [
     "Ridge",
     "Store",
     "StoreError",
+    "cv",
     "load_trace",
     "pack",
     "read_model",

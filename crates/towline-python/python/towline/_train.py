@@ -84,5 +84,5 @@ class Fit:
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "
                 "optimum. Increase max_iter or tol, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )

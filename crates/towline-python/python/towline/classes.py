@@ -18,9 +18,21 @@ from .store import is_on_disk
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classes by the sign or the largest of their scores."""
 
-    def _fit(self, X, y, sample_weight, reading: dict, problem: dict):
-        """Fits ``problem``, which says how two or more classes are told apart."""
+    def fit(self, X, y=None, sample_weight=None, **reading):
+        """Fits to arrays, or to a path or a store, whose labels are then those of the file.
+
+        Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
+        """
         fit = Fit(self)
+        data, problem = self._prepared(X, y, sample_weight, reading)
+        fit.train(data, problem)
+        self._take(fit, from_store=isinstance(data, _native.Store))
+        fit.finish()
+        return self
+
+    def _prepared(self, X, y, sample_weight, reading: dict):
+        """Rows or a store, and what is to be minimised on them."""
+        problem = self._problem()
         if is_on_disk(X):
             data = self._store(X, y, sample_weight, reading)
             labels, counts = self._classes_of(data)
@@ -37,10 +49,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             )
         weights = self._class_weights(counts)
         classes = [(float(label), str(name), float(weight)) for label, name, weight in zip(labels, self.classes_, weights)]
-        fit.train(data, {**self._for_classes(problem), "classes": classes})
-        self._take(fit, from_store=isinstance(data, _native.Store))
-        fit.finish()
-        return self
+        return data, {**self._for_classes(problem), "classes": classes}
 
     def _classes_of(self, store: _native.Store):
         """Labels of a store in the order of the classes, and how many rows have them."""

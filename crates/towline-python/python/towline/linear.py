@@ -58,28 +58,32 @@ class Ridge(LinearRegressor):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store."""
+    def _problem(self, width: int) -> dict:
         choice(self, "solver", SOLVERS)
         choice(self, "positive", (False,))
         alpha = number(self, "alpha", above=False)
-        fit = Fit(self, max_passes=10_000 if self.max_iter is None else whole(self, "max_iter", 1))
-        problem = {**_constant(self), "penalty": "none"}
-        if alpha > 0:
-            # The library's own penalty is ½‖w‖²: alpha goes to the other side.
-            problem = {**_constant(self), "c": 1.0 / alpha}
-        return self._fit(X, y, sample_weight, reading, problem, factor=2.0 * (alpha or 1.0), fit=fit)
+        # The library's own penalty is ½‖w‖²: alpha goes to the other side.
+        return {**_constant(self), "c": 1.0 / alpha} if alpha > 0 else {**_constant(self), "penalty": "none"}
+
+    def _new_fit(self) -> Fit:
+        return Fit(self, max_passes=10_000 if self.max_iter is None else whole(self, "max_iter", 1))
+
+    def _factor(self) -> float:
+        return 2.0 * (self.alpha or 1.0)
 
 
 class _Sparse(LinearRegressor):
     """What Lasso and its relatives share: mean losses, and starts from the fit before."""
 
     _several = True
+    _mean = True
 
-    def _penalised(self, X, y, sample_weight, reading: dict, penalty: dict):
+    def _problem(self, width: int) -> dict:
         choice(self, "positive", (False,))
-        fit = Fit(self, keep_start=bool(self.warm_start))
-        return self._fit(X, y, sample_weight, reading, {**_constant(self), **penalty}, mean=True, fit=fit)
+        return {**_constant(self), **self._penalty(width)}
+
+    def _new_fit(self) -> Fit:
+        return Fit(self, keep_start=bool(self.warm_start))
 
     def _start(self, number: int, shape: tuple[int, int]):
         earlier = getattr(self, "_earlier", None)
@@ -131,9 +135,8 @@ class Lasso(_Sparse):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store."""
-        return self._penalised(X, y, sample_weight, reading, _penalty(number(self, "alpha", above=False), 1.0))
+    def _penalty(self, width: int) -> dict:
+        return _penalty(number(self, "alpha", above=False), 1.0)
 
 
 class ElasticNet(_Sparse):
@@ -175,10 +178,8 @@ class ElasticNet(_Sparse):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store."""
-        ratio = number(self, "l1_ratio", above=False, most=1.0)
-        return self._penalised(X, y, sample_weight, reading, _penalty(number(self, "alpha", above=False), ratio))
+    def _penalty(self, width: int) -> dict:
+        return _penalty(number(self, "alpha", above=False), number(self, "l1_ratio", above=False, most=1.0))
 
 
 class GroupLasso(_Sparse):
@@ -220,15 +221,12 @@ class GroupLasso(_Sparse):
     #: For what is shared with :class:`Lasso`.
     positive = False
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Fits to arrays. Groups of a store are for ``towline train --penalty group``."""
-        X, y, sample_weight = self._arrays(X, y, sample_weight, {}, y_numeric=True, multi_output=True)
-        penalty = {
-            "penalty": "group",
-            "strength": number(self, "alpha"),
-            "groups": _groups(self.groups, self.weights, X.shape[1]),
-        }
-        return self._penalised(X, y, sample_weight, {}, penalty)
+    def _store(self, X, y, sample_weight, reading):
+        raise TypeError("groups are of columns of arrays; for a store there is 'towline train --penalty group --groups FILE'")
+
+    def _penalty(self, width: int) -> dict:
+        groups = _groups(self.groups, self.weights, width)
+        return {"penalty": "group", "strength": number(self, "alpha"), "groups": groups}
 
 
 def _constant(estimator) -> dict:

@@ -59,8 +59,7 @@ class LogisticRegression(LinearClassifier):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store, whose labels are then those of the file."""
+    def _problem(self) -> dict:
         choice(self, "solver", SOLVERS)
         choice(self, "multi_class", ("auto", "multinomial", "ovr"))
         ratio = number(self, "l1_ratio", above=False, most=1.0)
@@ -70,7 +69,7 @@ class LogisticRegression(LinearClassifier):
         problem = {"loss": "logistic", "bias": 0.0, "penalty": "none"}
         if self.C != np.inf:
             problem = {**problem, "c": number(self, "C"), **_penalty(1.0, ratio)}
-        return self._fit(X, y, sample_weight, reading, problem)
+        return problem
 
     def _for_classes(self, problem: dict) -> dict:
         is_l2 = self.l1_ratio == 0.0 and self.C != np.inf

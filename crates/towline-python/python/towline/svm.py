@@ -53,11 +53,7 @@ class LinearSVC(LinearClassifier):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store, whose labels are then those of the file.
-
-        Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
-        """
+    def _problem(self) -> dict:
         choice(self, "dual", ("auto", True, False))
         problem = {
             "multiclass": WAYS[choice(self, "multi_class", tuple(WAYS))],
@@ -70,7 +66,7 @@ class LinearSVC(LinearClassifier):
         if self.multi_class == "crammer_singer":
             # As in LIBLINEAR, this is a loss and a penalty of its own.
             problem = {**problem, "loss": "hinge", "penalty": "l2"}
-        return self._fit(X, y, sample_weight, reading, problem)
+        return problem
 
 
 class LinearSVR(LinearRegressor):
@@ -108,13 +104,11 @@ class LinearSVR(LinearRegressor):
         self.memory = memory
         self.callback = callback
 
-    def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store."""
+    def _problem(self, width: int) -> dict:
         choice(self, "dual", ("auto", True, False))
-        problem = {
+        return {
             "loss": TUBES[choice(self, "loss", tuple(TUBES))],
             "epsilon": number(self, "epsilon", above=False),
             "c": number(self, "C"),
             "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0,
         }
-        return self._fit(X, y, sample_weight, reading, problem)

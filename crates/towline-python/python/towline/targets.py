@@ -16,33 +16,56 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     #: Whether ``y`` may have several columns, each of which is fitted for itself.
     _several = False
+    #: Whether losses are averaged over the weights of rows, and not summed.
+    _mean = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._several
         return tags
 
-    def _fit(self, X, y, sample_weight, reading: dict, problem: dict, *, factor: float = 1.0, mean: bool = False, fit=None):
-        """Fits ``problem``; with ``mean``, losses are averaged over the weights of rows and not summed."""
-        fit = fit or Fit(self)
+    def fit(self, X, y=None, sample_weight=None, **reading):
+        """Fits to arrays, or to a path or a store, whose labels are then the numbers of the file.
+
+        Other keywords say how a file is read: ``label="price"`` and the rest of ``towline.pack``.
+        """
+        fit = self._new_fit()
         if is_on_disk(X):
-            store = self._store(X, y, sample_weight, reading)
-            if store.label_names is not None:
-                raise ValueError("the labels are text, and a regression predicts numbers; use a classifier")
-            fit.train(store, _averaged(problem, store.weight_sum() if mean else 1.0))
+            fit.train(*self._prepared(X, y, sample_weight, reading))
             self._take(fit, from_store=True, flat=True)
         else:
-            X, y, sample_weight = self._arrays(X, y, sample_weight, reading, y_numeric=True, multi_output=self._several)
-            total = X.shape[0] if sample_weight is None else sample_weight.sum()
-            problem = _averaged(problem, total if mean else 1.0)
+            checks = {"y_numeric": True, "multi_output": self._several}
+            X, y, sample_weight = self._arrays(X, y, sample_weight, reading, **checks)
+            problem = self._on_arrays(X, sample_weight)
             for number, target in enumerate(y.T if y.ndim == 2 else [y]):
                 fit.train(rows(X, target, sample_weight), {**problem, "start": self._start(number, X.shape)})
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
             self._take(fit, from_store=False, flat=y.ndim == 1)
             self._remember(fit)
-        fit.finish(factor)
+        fit.finish(self._factor())
         return self
+
+    def _prepared(self, X, y, sample_weight, reading: dict):
+        """Rows or a store, and what is to be minimised on them."""
+        if not is_on_disk(X):
+            X, y, sample_weight = self._arrays(X, y, sample_weight, reading, y_numeric=True)
+            return rows(X, y, sample_weight), self._on_arrays(X, sample_weight)
+        store = self._store(X, y, sample_weight, reading)
+        if store.label_names is not None:
+            raise ValueError("the labels are text, and a regression predicts numbers; use a classifier")
+        return store, _averaged(self._problem(store.features), store.weight_sum() if self._mean else 1.0)
+
+    def _on_arrays(self, X, sample_weight) -> dict:
+        total = X.shape[0] if sample_weight is None else sample_weight.sum()
+        return _averaged(self._problem(X.shape[1]), total if self._mean else 1.0)
+
+    def _new_fit(self) -> Fit:
+        return Fit(self)
+
+    def _factor(self) -> float:
+        """What brings the library's objective to that of the estimator."""
+        return 1.0
 
     def _start(self, number: int, shape: tuple[int, int]):
         """Dual variables and weights to start the given target from."""
