@@ -45,8 +45,8 @@ pub struct Problem<'py> {
     multiclass: String,
     /// Whether, one against the rest, the weight of a class counts just where it is the positive one, as in LIBLINEAR.
     own_weight_only: bool,
-    /// Dual variables and weights of an earlier run of one model.
-    start: Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>,
+    /// Dual variables and weights of an earlier run of the same models.
+    start: Option<Vec<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>>,
 }
 
 impl Problem<'_> {
@@ -54,14 +54,10 @@ impl Problem<'_> {
     pub fn objective(&self) -> PyResult<Objective> {
         let groups = self.groups.clone().map(|(of_column, weights)| GroupMap::new(of_column, weights));
         let groups = groups.transpose().map_err(bad_value)?;
-        Ok(Objective {
-            loss: AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?,
-            c: self.c,
-            bias: self.bias,
-            penalty: AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?,
-            intercept: self.intercept,
-            targets: self.targets()?,
-        })
+        let loss = AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?;
+        let penalty = AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?;
+        let (bias, intercept) = (self.bias, self.intercept);
+        Ok(Objective { bias, intercept, penalty, ..Objective::new(loss, self.c, self.targets()?) })
     }
 
     fn targets(&self) -> PyResult<Targets> {
@@ -92,7 +88,7 @@ impl Problem<'_> {
                 (0..classes.len()).filter(|&other| other != own).for_each(|other| classes.weights[other] = 1.0);
             }
         }
-        if let (Some((duals, weights)), [task]) = (&self.start, &mut tasks[..]) {
+        for (task, (duals, weights)) in tasks.iter_mut().zip(self.start.iter().flatten()) {
             task.start = Some(Start::Values(duals.as_array().to_vec()));
             task.start_weights = weights.as_array().to_vec();
         }
@@ -141,8 +137,8 @@ pub struct Fitted {
     model: Py<Model>,
     /// How many columns an array of the same features has: one more than the largest number.
     width: u64,
-    /// The dual variable of each row, and weights by column, that of the constant feature last: for a later start from them, if that was asked for.
-    start: Option<(Vector, Vector)>,
+    /// For each model the dual variables, and weights by column, those of the constant feature last: for a later start from them, if that was asked for.
+    start: Vec<(Vector, Vector)>,
     /// converged, out-of-passes, out-of-time or interrupted.
     status: &'static str,
     /// F.
@@ -239,15 +235,13 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let options = limits.options(problem.tasks(&objective), &stop)?;
     let budget = data.budget(limits.memory);
     let mut watch = Watch::new(limits.callback, stop);
-    let mut trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
+    let trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
     let (model, width) = data.model(&trained, &objective, &budget)?;
-    let start = match (limits.keep_start, trained.pop()) {
-        (true, Some(last)) => {
-            let duals = last.duals.values().map_err(bad_value)?;
-            Some((PyArray1::from_vec(py, duals).unbind(), PyArray1::from_vec(py, last.weights).unbind()))
-        }
-        _ => None,
-    };
+    let mut start = Vec::new();
+    for model in trained.into_iter().filter(|_| limits.keep_start) {
+        let duals = model.duals.values().map_err(bad_value)?;
+        start.push((PyArray1::from_vec(py, duals).unbind(), PyArray1::from_vec(py, model.weights).unbind()));
+    }
     let header = &model.header;
     let certificates = header.certificates.iter().chain([&header.certificate]);
     Ok(Fitted {

@@ -60,9 +60,10 @@ impl Rows {
         Rows::new(width, ends, columns, shared_values(values)?, labels, weights)
     }
 
-    /// How many rows there are.
-    fn __len__(&self) -> usize {
-        self.block.rows()
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.block.rows(), self.block.columns())
     }
 
     /// The scores of all rows: a column for each row of `weights`, whose `intercepts` are added.

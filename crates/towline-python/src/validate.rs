@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use towline::cv::{self, Folds};
-use towline::store::BlockStore;
 
 use crate::errors::{OrRaise, bad_value};
 use crate::fit::{Data, Limits, Problem};

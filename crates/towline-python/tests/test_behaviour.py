@@ -14,7 +14,7 @@ import pandas
 import polars
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -147,6 +147,19 @@ def test_warm_starts_take_fewer_sweeps():
     cold = towline.Lasso(alpha=0.9, tol=1e-8, max_iter=10_000).fit(X, y)
     np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-3)
     assert warm.n_iter_ < cold.n_iter_
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
+def test_warm_starts_of_classifiers(multi_class):
+    X, y = load_iris(return_X_y=True)
+    settings = {"multi_class": multi_class, "tol": 1e-8, "max_iter": 10_000}
+    warm = towline.LogisticRegression(C=0.1, warm_start=True, **settings).fit(X, y)
+    warm.set_params(C=0.11).fit(X, y)
+    cold = towline.LogisticRegression(C=0.11, **settings).fit(X, y)
+    np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-3)
+    assert warm.n_iter_ < cold.n_iter_
+    # Other classes, other rows: nothing to start from.
+    warm.fit(X, y == 1).fit(X[:90], y[:90] == 1)
 
 
 def peak_growth(code: str) -> float:

@@ -62,6 +62,13 @@ def test_logistic_regression(l1_ratio):
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
 
 
+def test_the_older_word_for_penalties():
+    X, y = scaled(load_breast_cancer)
+    for penalty, ratio in [("l1", 1.0), ("l2", 0.0), ("elasticnet", 0.3)]:
+        by_word = towline.LogisticRegression(penalty, l1_ratio=0.3, C=0.1, max_iter=1000).fit(X, y)
+        np.testing.assert_array_equal(by_word.coef_, towline.LogisticRegression(l1_ratio=ratio, C=0.1, max_iter=1000).fit(X, y).coef_)
+
+
 def test_logistic_regression_without_penalty():
     X, y = scaled(load_iris)
     X, y = X[y != 0][:, :2], y[y != 0]

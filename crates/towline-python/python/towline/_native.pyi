@@ -22,7 +22,8 @@ class Rows:
         labels: NDArray[np.float64] | None = None,
         weights: NDArray[np.float64] | None = None,
     ) -> Rows: ...
-    def __len__(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
     def scores(self, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 class Store:
@@ -69,7 +70,7 @@ class Model:
 class Fitted:
     model: Model
     width: int
-    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    start: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
     status: str
     objective: float
     gap: float

@@ -33,7 +33,7 @@ PROBLEM = {
 class Fit:
     """What makes up one fit: a model, or one for each target."""
 
-    def __init__(self, estimator, *, max_passes: int | None = None, keep_start: bool = False):
+    def __init__(self, estimator, *, max_passes: int | None = None):
         self.estimator = estimator
         self.tolerance = number(estimator, "tol", above=False)
         self.limits = {
@@ -44,14 +44,25 @@ class Fit:
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
             "threads": None,
-            "keep_start": keep_start,
+            "keep_start": bool(getattr(estimator, "warm_start", False)),
         }
         self.fitted: list[_native.Fitted] = []
+        self.sizes: list[tuple] = []
 
-    def train(self, data, problem: dict) -> None:
-        """Trains on rows or a store."""
+    def train(self, data, problem: dict, target: int = 0) -> None:
+        """Trains on rows or a store, with ``warm_start`` from where the last fit of this target ended."""
+        size = _size(data, problem)
+        problem = {**PROBLEM, **problem, "start": self._start(size, target)}
         with reporting(self.estimator, self.tolerance) as callback:
-            self.fitted.append(_native.train(data, {**PROBLEM, **problem}, {**self.limits, "callback": callback}))
+            self.fitted.append(_native.train(data, problem, {**self.limits, "callback": callback}))
+        self.sizes.append(size)
+
+    def _start(self, size: tuple, target: int):
+        earlier = getattr(self.estimator, "_earlier", [])
+        if not self.limits["keep_start"] or target >= len(earlier):
+            return None
+        earlier_size, start = earlier[target]
+        return start if earlier_size == size else None
 
     @property
     def raised(self) -> BaseException | None:
@@ -69,6 +80,8 @@ class Fit:
         Then warns of an early end, or goes on with what interrupted training: the estimator is fitted by now.
         """
         estimator, fitted = self.estimator, self.fitted
+        if self.limits["keep_start"]:
+            estimator._earlier = [(size, run.start) for size, run in zip(self.sizes, fitted)]
         estimator.gap_ = max(model.gap for model in fitted)
         estimator.objective_ = factor * sum(model.objective for model in fitted)
         estimator.passes_ = max(model.passes for model in fitted)
@@ -86,3 +99,9 @@ class Fit:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _size(data, problem: dict) -> tuple:
+    """What has to be the same for a start: rows, features, and the classes, in the way that they are told apart."""
+    rows = data.shape if isinstance(data, _native.Rows) else (data.rows, data.features)
+    return rows, problem.get("multiclass"), [name for _, name, _ in problem.get("classes") or []]

@@ -73,7 +73,7 @@ class Ridge(LinearRegressor):
 
 
 class _Sparse(LinearRegressor):
-    """What Lasso and its relatives share: mean losses, and starts from the fit before."""
+    """What Lasso and its relatives share: mean losses."""
 
     _several = True
     _mean = True
@@ -81,20 +81,6 @@ class _Sparse(LinearRegressor):
     def _problem(self, width: int) -> dict:
         choice(self, "positive", (False,))
         return {**_constant(self), **self._penalty(width)}
-
-    def _new_fit(self) -> Fit:
-        return Fit(self, keep_start=bool(self.warm_start))
-
-    def _start(self, number: int, shape: tuple[int, int]):
-        earlier = getattr(self, "_earlier", None)
-        if not self.warm_start or earlier is None or number >= len(earlier):
-            return None
-        duals, weights = earlier[number]
-        return (duals, weights) if (len(duals), len(weights) - 1) == shape else None
-
-    def _remember(self, fit: Fit) -> None:
-        if self.warm_start:
-            self._earlier = [fitted.start for fitted in fit.fitted]
 
 
 class Lasso(_Sparse):

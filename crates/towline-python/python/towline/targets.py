@@ -38,11 +38,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading, **checks)
             problem = self._on_arrays(X, sample_weight)
             for number, target in enumerate(y.T if y.ndim == 2 else [y]):
-                fit.train(rows(X, target, sample_weight), {**problem, "start": self._start(number, X.shape)})
+                fit.train(rows(X, target, sample_weight), problem, number)
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
             self._take(fit, from_store=False, flat=y.ndim == 1)
-            self._remember(fit)
         fit.finish(self._factor())
         return self
 
@@ -66,13 +65,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     def _factor(self) -> float:
         """What brings the library's objective to that of the estimator."""
         return 1.0
-
-    def _start(self, number: int, shape: tuple[int, int]):
-        """Dual variables and weights to start the given target from."""
-        return None
-
-    def _remember(self, fit: Fit) -> None:
-        """Keeps what a later fit may start from."""
 
     def predict(self, X, **reading) -> np.ndarray:
         """The number of each row of an array or of a file."""

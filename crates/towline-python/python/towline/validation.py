@@ -12,11 +12,11 @@ from ._train import PROBLEM, Fit
 from .svm import LinearSVC
 
 
-def cv(data, C=(0.01, 0.1, 1.0, 10.0, 100.0), *, y=None, estimator=None, folds: int = 5, stratify: bool = False, **reading):
+def cv(data, C=(0.01, 0.1, 1.0, 10.0, 100.0), *, y=None, estimator=None, folds: int = 5, stratify: bool = False, memory=None, **reading):
     """Scores values of C by cross-validation: every block that is read trains all folds and, out of core, all values of C.
 
     ``data`` is a store, a path, or an array with its labels ``y``. ``estimator`` has the loss and the rest, with a parameter C: a :class:`towline.LinearSVC` unless another
-    one is given. The score is the accuracy, or for regression the root of the mean squared error. Rows of a group stay in one fold; ``stratify=True`` gives every fold
+    one is given; ``memory`` goes before its own. The score is the accuracy, or for regression the root of the mean squared error. Rows of a group stay in one fold; ``stratify=True`` gives every fold
     its share of every class.
 
     Returns a table with a row for each C: ``C``, ``mean``, ``standard_error``, ``gap``, ``status``, ``best``, ``one_standard_error`` (the least C within one standard error
@@ -25,6 +25,8 @@ def cv(data, C=(0.01, 0.1, 1.0, 10.0, 100.0), *, y=None, estimator=None, folds: 
     estimator = LinearSVC() if estimator is None else clone(estimator)
     if "C" not in estimator.get_params():
         raise TypeError(f"{type(estimator).__name__} has no parameter C to compare")
+    if memory is not None:
+        estimator.set_params(memory=memory)
     values = [number(estimator.set_params(C=value), "C") for value in C]
     rows, problem = estimator._prepared(data, y, None, reading)
     problems = [{**PROBLEM, **problem, "c": value} for value in values]
