@@ -18,7 +18,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::default_memory_bytes;
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
     #[pymodule_export]
     use crate::errors::StoreError;
     #[pymodule_export]
@@ -33,10 +34,4 @@ mod _native {
     use crate::store::Store;
     #[pymodule_export]
     use crate::validate::cross_validate;
-}
-
-/// Half of what is free, at most 4 GiB.
-#[pyfunction]
-fn default_memory_bytes() -> u64 {
-    towline::machine::default_memory_bytes()
 }

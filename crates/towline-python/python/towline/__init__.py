@@ -4,7 +4,7 @@ Every estimator takes arrays, sparse matrices and data frames as scikit-learn's 
 enter memory. ``tol`` is the relative duality gap: the objective is at most that part above the optimum. ``gap_`` is what was reached.
 """
 
-from ._native import StoreError
+from ._native import VERSION, StoreError
 from .linear import ElasticNet, GroupLasso, Lasso, Ridge
 from .logistic import LogisticRegression
 from .model import Model, read_model
@@ -29,4 +29,4 @@ __all__ = [
     "pack",
     "read_model",
 ]
-__version__ = "0.1.0"
+__version__ = VERSION

@@ -1,10 +1,12 @@
 """The compiled part of the package. Its names may change; the public ones are in ``towline``."""
 
 from os import PathLike
-from typing import Any, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+VERSION: str
 
 class StoreError(Exception): ...
 
@@ -84,4 +86,3 @@ def cross_validate(
     data: Rows | Store, problems: list[dict[str, Any]], limits: dict[str, Any], folds: int, stratify: bool
 ) -> str: ...
 def pack(kind: str, data: Any, output: str | PathLike[str], arguments: dict[str, Any]) -> list[str]: ...
-def default_memory_bytes() -> int: ...
