@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -160,6 +161,15 @@ def test_warm_starts_of_classifiers(multi_class):
     assert warm.n_iter_ < cold.n_iter_
     # Other classes, other rows: nothing to start from.
     warm.fit(X, y == 1).fit(X[:90], y[:90] == 1)
+
+
+def test_the_budget_holds_for_what_comes_on_top_of_arrays(cancer):
+    X, y = cancer
+    with pytest.raises(MemoryError, match=r"use memory=\d+ or more") as caught:
+        towline.LinearSVC(memory="1K").fit(X, y)
+    least = int(re.search(r"memory=(\d+)", str(caught.value))[1])
+    assert least < 150 * len(y)
+    np.testing.assert_array_equal(towline.LinearSVC(memory=least).fit(X, y).coef_, towline.LinearSVC().fit(X, y).coef_)
 
 
 def peak_growth(code: str) -> float:

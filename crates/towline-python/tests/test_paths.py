@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.datasets import dump_svmlight_file
 
 import towline
 

@@ -7,7 +7,7 @@ use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
 use towline::penalty::AnyPenalty;
 use towline::store::MemoryStore;
-use towline::trainer::{Status, TrainOptions, Trained, train};
+use towline::trainer::{Status, TrainError, TrainOptions, Trained, train};
 
 const ROWS: usize = 200;
 const WIDTH: usize = 30;
@@ -37,13 +37,17 @@ fn narrow(columns: Vec<u64>) -> SharedColumns {
 }
 
 fn fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Budget) -> Trained {
+    try_fit(store, penalty, intercept, budget).unwrap()
+}
+
+fn try_fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Budget) -> Result<Trained, TrainError> {
     let names = ["0".to_string(), "1".to_string()];
     let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
     let loss = AnyLoss::from_name("squared-hinge", 0.1, 1.0).unwrap();
     let bias = f64::from(u8::from(intercept));
     let objective = Objective { penalty, intercept, bias, ..Objective::new(loss, 1.0, targets) };
     let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
-    train(Arc::new(store), &options, budget, &mut ()).unwrap()
+    train(Arc::new(store), &options, budget, &mut ())
 }
 
 #[test]
@@ -70,4 +74,14 @@ fn resident_rows_are_not_paid_for_again() {
     fit(MemoryStore::resident(rows(narrow, |_| 1.0)), AnyPenalty::default(), false, &budget);
     let model = 2 * 8 * (WIDTH as u64 + 1);
     assert!(budget.peak_bytes() <= model + 105 * ROWS as u64, "{}", budget.peak_bytes());
+}
+
+#[test]
+fn the_least_budget_that_an_error_names_is_enough() {
+    let store = || MemoryStore::resident(rows(narrow, |_| 1.0));
+    let refused = try_fit(store(), AnyPenalty::default(), false, &Budget::new(1000)).unwrap_err();
+    let TrainError::Budget(refused) = refused else { panic!("{refused}") };
+    let trained = fit(store(), AnyPenalty::default(), false, &Budget::new(refused.least_bytes));
+    let free = fit(store(), AnyPenalty::default(), false, &Budget::unlimited());
+    assert_eq!(trained.weights, free.weights);
 }

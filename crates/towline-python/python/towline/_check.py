@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -28,7 +29,7 @@ def whole(estimator, name: str, least: int) -> int:
     return int(value)
 
 
-def choice(estimator, name: str, choices: tuple) -> object:
+def choice(estimator, name: str, choices: tuple) -> Any:
     """The parameter, one of ``choices``."""
     value = getattr(estimator, name)
     if not any(value is known or (type(value) is type(known) and value == known) for known in choices):

@@ -33,6 +33,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def _prepared(self, X, y, sample_weight, reading: dict):
         """Rows or a store, and what is to be minimised on them."""
         problem = self._problem()
+        data: _native.Rows | _native.Store
         if is_on_disk(X):
             data = self._store(X, y, sample_weight, reading)
             labels, counts = self._classes_of(data)

@@ -29,7 +29,7 @@ def read_model(path) -> Model:
 def coefficients(models: list[_native.Model], width: int | None, flat: bool = False):
     """Weights, a row for each model (or just a vector), intercepts, and the names of the columns if features have names."""
     names = models[0].names
-    columns = [np.arange(len(names)) if names is not None else model.numbers.astype(np.int64) for model in models]
+    columns = [np.arange(len(model.names or [])) if model.numbers is None else model.numbers.astype(np.int64) for model in models]
     if names is not None:
         width = len(names)
     elif width is None:

@@ -6,13 +6,14 @@ import glob
 import hashlib
 import json
 import os
+from typing import Any
 
 from . import _native
 from ._rows import rows
 from ._size import size_bytes
 
 #: How files are read unless something else is said; the words of ``towline pack``.
-READING = {
+READING: dict[str, Any] = {
     "format": None,
     "index_base": "auto",
     "duplicates": "error",
