@@ -4,12 +4,10 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
-use towline::loss::AnyLoss;
-use towline::model::{Features, Model};
-use towline::objective::{Multiclass, Targets};
-use towline::penalty::AnyPenalty;
+use towline::export::{ExportFormat, export};
+use towline::model::Model;
 
 /// Arguments of `towline export`.
 #[derive(clap::Args)]
@@ -41,111 +39,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None => Box::new(std::io::stdout().lock()),
     });
-    match arguments.to {
-        Target::Liblinear => liblinear(&model, &mut out)?,
-        Target::Json => json(&model, &mut out)?,
-        Target::Text => text(&model, &mut out)?,
-    }
+    let format = match arguments.to {
+        Target::Liblinear => ExportFormat::Liblinear,
+        Target::Json => ExportFormat::Json,
+        Target::Text => ExportFormat::Text,
+    };
+    export(&model, format, &mut out)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn text(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut line = |name: &str, weights: &[f64]| {
-        write!(out, "{name}")?;
-        weights.iter().try_for_each(|weight| write!(out, "\t{weight}"))?;
-        writeln!(out)
-    };
-    line("(intercept)", &model.header.intercepts)?;
-    (0..model.features.len()).try_for_each(|i| line(&model.features.name(i), model.weights_of(i)))?;
-    Ok(())
-}
-
-fn json(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut value = serde_json::to_value(&model.header)?;
-    let weights = (0..model.features.len()).map(|i| match &model.features {
-        Features::Numbered(numbers) => serde_json::json!([numbers[i], model.weights_of(i)]),
-        Features::Named(names) => serde_json::json!([names[i], model.weights_of(i)]),
-    });
-    value["weights"] = weights.collect();
-    writeln!(out, "{value}")?;
-    Ok(())
-}
-
-/// LIBLINEAR lists the weights of every feature up to the last.
-fn liblinear(model: &Model, out: &mut impl Write) -> anyhow::Result<()> {
-    let header = &model.header;
-    let (is_l1, is_l2) = match header.objective.penalty {
-        AnyPenalty::L1(_) => (true, false),
-        AnyPenalty::L2(_) => (false, true),
-        _ => (false, false),
-    };
-    let Features::Numbered(numbers) = &model.features else {
-        bail!("LIBLINEAR knows feature numbers only, and this model has names; use --to text or --to json");
-    };
-    if numbers.first() == Some(&0) {
-        bail!("LIBLINEAR counts features from 1, and this model has a feature 0; use --to text or --to json");
-    }
-    if header.hash_bits.is_some() {
-        bail!("LIBLINEAR knows nothing of hashed features; use --to text or --to json");
-    }
-    if header.unit_rows {
-        bail!("LIBLINEAR does not scale rows, and this model expects rows of unit length; use --to text or --to json");
-    }
-    let solver = match header.objective.loss {
-        _ if header.objective.targets.multiclass() == Some(Multiclass::CrammerSinger) => "MCSVM_CS",
-        _ if header.objective.targets.multiclass() == Some(Multiclass::Softmax) => {
-            bail!("LIBLINEAR has no softmax; use --to text or --to json")
-        }
-        AnyLoss::SquaredHinge(_) if is_l1 => "L1R_L2LOSS_SVC",
-        AnyLoss::Logistic(_) if is_l1 => "L1R_LR",
-        other if !is_l2 => bail!(
-            "LIBLINEAR has no {} loss with {}; use --to text or --to json",
-            other.name(),
-            header.objective.penalty.describe()
-        ),
-        AnyLoss::Hinge(_) => "L2R_L1LOSS_SVC_DUAL",
-        AnyLoss::SquaredHinge(_) => "L2R_L2LOSS_SVC_DUAL",
-        AnyLoss::Logistic(_) => "L2R_LR_DUAL",
-        AnyLoss::EpsilonInsensitive(_) => "L2R_L1LOSS_SVR_DUAL",
-        AnyLoss::SquaredEpsilonInsensitive(_) => "L2R_L2LOSS_SVR_DUAL",
-        other => bail!("LIBLINEAR has no {} loss; use --to text or --to json", other.name()),
-    };
-    writeln!(out, "solver_type {solver}")?;
-    let names = header.objective.targets.names();
-    // For numbers LIBLINEAR writes two classes and no labels.
-    writeln!(out, "nr_class {}", names.len().max(2))?;
-    if let Some(name) = names.iter().find(|name| name.parse::<i32>().is_err()) {
-        bail!("LIBLINEAR knows whole numbers as labels only, and this model has {name}; use --to text or --to json");
-    }
-    let labels: Vec<&str> = match &header.objective.targets {
-        // The first label is the one with positive scores.
-        Targets::Binary { .. } => names.iter().rev().map(String::as_str).collect(),
-        _ => names.iter().map(String::as_str).collect(),
-    };
-    if !labels.is_empty() {
-        writeln!(out, "label {}", labels.join(" "))?;
-    }
-    let last = numbers.last().copied().unwrap_or(0);
-    if last > 1 << 31 {
-        bail!("LIBLINEAR cannot number features beyond 2^31, and this model has feature {last}");
-    }
-    writeln!(out, "nr_feature {last}")?;
-    // The intercept is the weight of a last feature of value 1.
-    let bias = if header.intercepts.iter().all(|&intercept| intercept == 0.0) { -1 } else { 1 };
-    writeln!(out, "bias {bias}")?;
-    writeln!(out, "w")?;
-    let mut line = |weights: &[f64]| {
-        weights.iter().try_for_each(|weight| write!(out, "{weight} "))?;
-        writeln!(out)
-    };
-    let nothing = vec![0.0; model.outputs()];
-    let mut next = numbers.iter().enumerate().peekable();
-    for number in 1..=last {
-        line(next.next_if(|item| *item.1 == number).map_or(&nothing, |(i, _)| model.weights_of(i)))?;
-    }
-    if bias == 1 {
-        line(&header.intercepts)?;
-    }
-    Ok(())
 }

@@ -39,6 +39,7 @@ pub mod block;
 pub mod budget;
 pub mod cv;
 pub mod evaluate;
+pub mod export;
 pub mod input;
 pub mod loss;
 pub mod machine;

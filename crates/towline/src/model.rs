@@ -137,10 +137,40 @@ pub enum ModelError {
     },
 }
 
+/// What a model keeps of the data that it was trained on.
+struct Data {
+    rows: u64,
+    features: u64,
+    unit_rows: bool,
+    named_features: bool,
+}
+
 impl Model {
     /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per class.
     pub fn new(trained: &[Trained], objective: &Objective, store: &DiskStore, map: &FeatureMap) -> Model {
         let manifest = store.manifest();
+        let data = Data {
+            rows: manifest.rows,
+            features: manifest.features,
+            unit_rows: manifest.scale == Scale::Rows,
+            named_features: manifest.named_features,
+        };
+        Model::assemble(trained, objective, data, |column| (map.name(column), map.scaling(column)))
+    }
+
+    /// The same for rows without names, in memory: column j is feature number j.
+    pub fn of_columns(trained: &[Trained], objective: &Objective, rows: u64, columns: u64) -> Model {
+        let data = Data { rows, features: columns, unit_rows: false, named_features: false };
+        Model::assemble(trained, objective, data, |column| (FeatureName::Number(column.into()), None))
+    }
+
+    fn assemble<'a>(
+        trained: &[Trained],
+        objective: &Objective,
+        data: Data,
+        feature: impl Fn(u32) -> (FeatureName<'a>, Option<Scaling>),
+    ) -> Model {
+        let Data { rows, features, unit_rows, named_features } = data;
         let width = objective.width();
         let outputs = trained.len() * width;
         let weight = |column: usize, output: usize| trained[output / width].weights[column * width + output % width];
@@ -151,7 +181,7 @@ impl Model {
             if (0..outputs).all(|output| weight(column, output) == 0.0) {
                 continue;
             }
-            match map.name(column as u32) {
+            match feature(column as u32).0 {
                 FeatureName::Number(number) => numbered.push((number, column)),
                 FeatureName::Name(name) => named.push((name.to_string(), column)),
             }
@@ -160,7 +190,7 @@ impl Model {
         let order = numbered.iter().map(|item| item.1).chain(named.iter().map(|item| item.1));
         let mut weights = Vec::with_capacity((numbered.len() + named.len()) * outputs);
         for column in order {
-            let Scaling { shift, factor } = map.scaling(column as u32).unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
+            let Scaling { shift, factor } = feature(column as u32).1.unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
             for (output, intercept) in intercepts.iter_mut().enumerate() {
                 let raw = weight(column, output) * factor;
                 *intercept -= raw * shift;
@@ -177,14 +207,14 @@ impl Model {
             certificates: if certificates.len() > 1 { certificates } else { Vec::new() },
             cost: Cost::of_all(trained.iter().map(|model| model.cost)),
             baseline: trained.first().and_then(|model| model.baseline),
-            rows: manifest.rows,
-            features: manifest.features,
+            rows,
+            features,
             intercepts,
-            unit_rows: manifest.scale == Scale::Rows,
-            named_features: manifest.named_features,
+            unit_rows,
+            named_features,
             hash_bits: None,
         };
-        let features = match manifest.named_features {
+        let features = match named_features {
             true => Features::Named(named.into_iter().map(|(name, _)| name).collect()),
             false => Features::Numbered(numbered.into_iter().map(|(number, _)| number).collect()),
         };

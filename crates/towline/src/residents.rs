@@ -12,10 +12,16 @@ pub struct Residents {
     pub positions: Vec<u64>,
 }
 
-/// Bytes of a row besides its block.
-const ROW_BYTES: u64 = 16;
-
 impl Residents {
+    /// Bytes of a row besides its block.
+    pub const ROW_BYTES: u64 = 16;
+
+    /// All rows of a block that stays where it is.
+    pub fn over(block: &Block) -> Self {
+        let sq_norms = (0..block.rows()).map(|i| block.row(i).sq_norm()).collect();
+        Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect() }
+    }
+
     /// No rows yet, and room for `rows` rows and `values` values.
     pub fn with_capacity(shape: Shape, rows: usize, values: usize) -> Self {
         let block = Block::with_capacity(shape.layout, shape.columns as usize, rows, values);
@@ -24,7 +30,7 @@ impl Residents {
 
     /// Bytes of memory for so much.
     pub fn bytes(layout: Layout, rows: u64, values: u64) -> u64 {
-        layout.resident_bytes(rows, values) + rows * ROW_BYTES
+        layout.resident_bytes(rows, values) + rows * Self::ROW_BYTES
     }
 
     /// Rows in memory.

@@ -1,12 +1,20 @@
 //! How rows lie in memory: the only code that touches index and value arrays.
 //!
 //! A [`Block`] is an arena of rows with one [`Layout`]: decoding appends to it, [`Block::retain`] compacts it in place (SBM,
-//! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only.
+//! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only. The arrays may also be those of another
+//! program ([`Block::over`]), which stay where they are until the block is changed.
+mod cells;
 mod row;
+mod shared;
+
+use std::borrow::Cow;
 
 use crate::nearby::prefetch;
+pub use cells::Cells;
+pub(crate) use cells::Columns;
 use row::Kind;
 pub use row::Row;
+pub use shared::{SharedColumns, SharedError, SharedRows, SharedValues};
 
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +75,8 @@ pub const ROW_BYTES: u64 = 48;
 pub(crate) enum Values {
     Ones,
     PerRow(Vec<f64>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    F32(Cells<f32>),
+    F64(Cells<f64>),
 }
 
 /// What is known of a row besides its values.
@@ -94,11 +102,13 @@ pub struct Block {
     pub(crate) columns: usize,
     /// `ends[i]` is one past the last value of row i.
     pub(crate) ends: Vec<usize>,
-    pub(crate) indices: Vec<u32>,
+    pub(crate) indices: Columns,
     pub(crate) values: Values,
     pub(crate) labels: Vec<f64>,
     pub(crate) weights: Vec<f64>,
+    /// Empty where rows of another program have none.
     pub(crate) groups: Vec<u64>,
+    /// Empty where rows of another program are just counted.
     pub(crate) ids: Vec<u64>,
 }
 
@@ -112,14 +122,14 @@ impl Block {
         let values = match layout.values {
             ValueKind::Ones => Values::Ones,
             ValueKind::PerRow => Values::PerRow(Vec::new()),
-            ValueKind::F32 => Values::F32(Vec::new()),
-            ValueKind::F64 => Values::F64(Vec::new()),
+            ValueKind::F32 => Values::F32(Cells::default()),
+            ValueKind::F64 => Values::F64(Cells::default()),
         };
         Block {
             layout,
             columns,
             ends: Vec::new(),
-            indices: Vec::new(),
+            indices: Columns::default(),
             values,
             labels: Vec::new(),
             weights: Vec::new(),
@@ -143,13 +153,13 @@ impl Block {
         self.groups.reserve_exact(rows);
         self.ids.reserve_exact(rows);
         if !self.layout.dense {
-            self.indices.reserve_exact(values);
+            self.indices.own().reserve_exact(values);
         }
         match &mut self.values {
             Values::Ones => {}
             Values::PerRow(v) => v.reserve_exact(rows),
-            Values::F32(v) => v.reserve_exact(values),
-            Values::F64(v) => v.reserve_exact(values),
+            Values::F32(v) => v.own().reserve_exact(values),
+            Values::F64(v) => v.own().reserve_exact(values),
         }
     }
 
@@ -182,13 +192,16 @@ impl Block {
     #[inline]
     pub fn row(&self, i: usize) -> Row<'_> {
         let range = self.start(i)..self.ends[i];
-        let kind = match &self.values {
-            Values::Ones => Kind::Ones(&self.indices[range]),
-            Values::PerRow(v) => Kind::Constant(&self.indices[range], v[i]),
-            Values::F32(v) if self.layout.dense => Kind::DenseF32(&v[range]),
-            Values::F64(v) if self.layout.dense => Kind::DenseF64(&v[range]),
-            Values::F32(v) => Kind::F32(&self.indices[range.clone()], &v[range]),
-            Values::F64(v) => Kind::F64(&self.indices[range.clone()], &v[range]),
+        let kind = match (&self.values, &self.indices) {
+            (Values::F32(v), _) if self.layout.dense => Kind::DenseF32(&v[range]),
+            (Values::F64(v), _) if self.layout.dense => Kind::DenseF64(&v[range]),
+            (Values::F32(v), Columns::Narrow(columns)) => Kind::F32(&columns[range.clone()], &v[range]),
+            (Values::F64(v), Columns::Narrow(columns)) => Kind::F64(&columns[range.clone()], &v[range]),
+            (Values::Ones, Columns::Narrow(columns)) => Kind::Ones(&columns[range]),
+            (Values::PerRow(v), Columns::Narrow(columns)) => Kind::Constant(&columns[range], v[i]),
+            (Values::F32(v), Columns::Wide(columns)) => Kind::WideF32(&columns[range.clone()], &v[range]),
+            (Values::F64(v), Columns::Wide(columns)) => Kind::WideF64(&columns[range.clone()], &v[range]),
+            (_, Columns::Wide(_)) => unreachable!("rows of other programs have floats"),
         };
         Row::new(self.columns, kind)
     }
@@ -197,7 +210,10 @@ impl Block {
     #[inline]
     pub fn prefetch(&self, i: usize) {
         let start = self.start(i);
-        prefetch(&self.indices, start);
+        match &self.indices {
+            Columns::Narrow(columns) => prefetch(columns, start),
+            Columns::Wide(columns) => prefetch(columns, start),
+        }
         match &self.values {
             Values::Ones => {}
             Values::PerRow(values) => prefetch(values, i),
@@ -208,7 +224,9 @@ impl Block {
 
     /// Label, weight, group and id of row `i`.
     pub fn info(&self, i: usize) -> RowInfo {
-        RowInfo { label: self.labels[i], weight: self.weights[i], group: self.groups[i], id: self.ids[i] }
+        let group = self.groups.get(i).copied().unwrap_or(0);
+        let id = self.ids.get(i).copied().unwrap_or(i as u64);
+        RowInfo { label: self.labels[i], weight: self.weights[i], group, id }
     }
 
     /// Labels of all rows.
@@ -221,12 +239,12 @@ impl Block {
         &self.weights
     }
 
-    /// Groups of all rows.
+    /// Groups of all rows; none for [`Block::over`].
     pub fn groups(&self) -> &[u64] {
         &self.groups
     }
 
-    /// Ids of all rows.
+    /// Ids of all rows; none for [`Block::over`], whose rows are counted.
     pub fn ids(&self) -> &[u64] {
         &self.ids
     }
@@ -243,7 +261,7 @@ impl Block {
     /// [`Row`] relies on. Data from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
         let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
-        let indices = &mut self.indices;
+        let indices = self.indices.own();
         let mut length = 0;
         let mut add = |column: u32| {
             assert!((column as usize) < columns, "column {column} of {columns}");
@@ -267,14 +285,20 @@ impl Block {
                 });
                 constants.push(constant.unwrap_or(1.0));
             }
-            Values::F32(values) => entries.into_iter().for_each(|(column, value)| {
-                add(column);
-                values.push(value as f32);
-            }),
-            Values::F64(values) => entries.into_iter().for_each(|(column, value)| {
-                add(column);
-                values.push(value);
-            }),
+            Values::F32(values) => {
+                let values = values.own();
+                entries.into_iter().for_each(|(column, value)| {
+                    add(column);
+                    values.push(value as f32);
+                });
+            }
+            Values::F64(values) => {
+                let values = values.own();
+                entries.into_iter().for_each(|(column, value)| {
+                    add(column);
+                    values.push(value);
+                });
+            }
         }
         if dense {
             assert_eq!(length, columns, "a dense row holds every column");
@@ -296,31 +320,29 @@ impl Block {
         assert_eq!(columns.len(), values.len(), "a value for every column");
         let start = self.values();
         match &mut self.values {
-            Values::F32(to) if !self.layout.dense => to.extend(values.map(|value| value as f32)),
-            Values::F64(to) if !self.layout.dense => to.extend(values),
+            Values::F32(to) if !self.layout.dense => to.own().extend(values.map(|value| value as f32)),
+            Values::F64(to) if !self.layout.dense => to.own().extend(values),
             _ => return self.push(info, columns.zip(values)),
         }
-        self.indices.extend(columns);
-        let largest = self.indices[start..].iter().fold(0, |largest, &column| column.max(largest));
-        assert!(
-            self.indices.len() == start || (largest as usize) < self.columns,
-            "column {largest} of {}",
-            self.columns
-        );
-        let end = self.indices.len();
+        let indices = self.indices.own();
+        indices.extend(columns);
+        let largest = indices[start..].iter().fold(0, |largest, &column| column.max(largest));
+        assert!(indices.len() == start || (largest as usize) < self.columns, "column {largest} of {}", self.columns);
+        let end = indices.len();
         self.push_info(info, end);
     }
 
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];
-        if self.layout == other.layout && self.columns >= other.columns && !self.layout.dense {
-            self.indices.extend_from_slice(&other.indices[range.clone()]);
+        let is_same = self.layout == other.layout && self.columns >= other.columns && !self.layout.dense;
+        if let (true, Columns::Narrow(indices)) = (is_same, &other.indices) {
+            self.indices.own().extend_from_slice(&indices[range.clone()]);
             match (&mut self.values, &other.values) {
                 (Values::Ones, Values::Ones) => {}
                 (Values::PerRow(to), Values::PerRow(from)) => to.push(from[i]),
-                (Values::F32(to), Values::F32(from)) => to.extend_from_slice(&from[range.clone()]),
-                (Values::F64(to), Values::F64(from)) => to.extend_from_slice(&from[range.clone()]),
+                (Values::F32(to), Values::F32(from)) => to.own().extend_from_slice(&from[range.clone()]),
+                (Values::F64(to), Values::F64(from)) => to.own().extend_from_slice(&from[range.clone()]),
                 _ => unreachable!("the layouts are equal"),
             }
             let end = self.values() + range.len();
@@ -332,6 +354,7 @@ impl Block {
 
     /// Keeps the rows for which `keep(i)` holds, in their order, moving them together in place.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        self.number_rows();
         let (mut kept, mut at, mut start) = (0, 0, 0);
         for i in 0..self.rows() {
             let range = start..self.ends[i];
@@ -341,13 +364,13 @@ impl Block {
             }
             let len = range.len();
             if !self.layout.dense {
-                self.indices.copy_within(range.clone(), at);
+                self.indices.own().copy_within(range.clone(), at);
             }
             match &mut self.values {
                 Values::Ones => {}
                 Values::PerRow(v) => v[kept] = v[i],
-                Values::F32(v) => v.copy_within(range, at),
-                Values::F64(v) => v.copy_within(range, at),
+                Values::F32(v) => v.own().copy_within(range, at),
+                Values::F64(v) => v.own().copy_within(range, at),
             }
             self.labels[kept] = self.labels[i];
             self.weights[kept] = self.weights[i];
@@ -364,12 +387,12 @@ impl Block {
     pub fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         let values = self.values();
-        self.indices.truncate(values);
+        self.indices.own().truncate(values);
         match &mut self.values {
             Values::Ones => {}
             Values::PerRow(v) => v.truncate(rows),
-            Values::F32(v) => v.truncate(values),
-            Values::F64(v) => v.truncate(values),
+            Values::F32(v) => v.own().truncate(values),
+            Values::F64(v) => v.own().truncate(values),
         }
         self.labels.truncate(rows);
         self.weights.truncate(rows);
@@ -398,7 +421,24 @@ impl Block {
         if i == 0 { 0 } else { self.ends[i - 1] }
     }
 
+    /// The block with a group and an id for each row.
+    pub(crate) fn numbered(&self) -> Cow<'_, Block> {
+        let mut block = Cow::Borrowed(self);
+        if self.ids.len() < self.rows() {
+            block.to_mut().number_rows();
+        }
+        block
+    }
+
+    /// Writes down groups and ids of rows that had none, before rows move.
+    fn number_rows(&mut self) {
+        let rows = self.rows();
+        self.groups.resize(rows, 0);
+        self.ids.extend(self.ids.len() as u64..rows as u64);
+    }
+
     fn push_info(&mut self, info: RowInfo, end: usize) {
+        self.number_rows();
         self.ends.push(end);
         self.labels.push(info.label);
         self.weights.push(info.weight);

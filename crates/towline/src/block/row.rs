@@ -21,6 +21,9 @@ pub(super) enum Kind<'a> {
     Constant(&'a [u32], f64),
     F32(&'a [u32], &'a [f32]),
     F64(&'a [u32], &'a [f64]),
+    /// Columns of another program.
+    WideF32(&'a [u64], &'a [f32]),
+    WideF64(&'a [u64], &'a [f64]),
     /// Every column is present, in order.
     DenseF32(&'a [f32]),
     DenseF64(&'a [f64]),
@@ -38,6 +41,7 @@ impl<'a> Row<'a> {
             Kind::Ones(columns) | Kind::Constant(columns, _) | Kind::F32(columns, _) | Kind::F64(columns, _) => {
                 columns.len()
             }
+            Kind::WideF32(columns, _) | Kind::WideF64(columns, _) => columns.len(),
             Kind::DenseF32(values) => values.len(),
             Kind::DenseF64(values) => values.len(),
         }
@@ -55,12 +59,14 @@ impl<'a> Row<'a> {
     #[inline]
     pub fn dot(&self, w: &[f64]) -> f64 {
         assert!(w.len() >= self.columns);
-        // SAFETY (all four): each index is below `self.columns`, which the assertion holds against `w`.
+        // SAFETY (all six): each index is below `self.columns`, which the assertion holds against `w`.
         match self.kind {
             Kind::Ones(columns) => unsafe { gather_sum(columns, w, |_| 1.0) },
             Kind::Constant(columns, value) => value * unsafe { gather_sum(columns, w, |_| 1.0) },
             Kind::F32(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k) as f64) },
             Kind::F64(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k)) },
+            Kind::WideF32(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k) as f64) },
+            Kind::WideF64(columns, values) => unsafe { gather_sum(columns, w, |k| *values.get_unchecked(k)) },
             Kind::DenseF32(values) => dense_sum(values, w, |v| v as f64),
             Kind::DenseF64(values) => dense_sum(values, w, |v| v),
         }
@@ -73,7 +79,7 @@ impl<'a> Row<'a> {
     #[inline]
     pub fn add_to(&self, w: &mut [f64], scale: f64) {
         assert!(w.len() >= self.columns);
-        // SAFETY (all four): as in `dot`.
+        // SAFETY (all six): as in `dot`.
         match self.kind {
             Kind::Ones(columns) => unsafe { scatter_add(columns, w, |_| scale) },
             Kind::Constant(columns, value) => unsafe { scatter_add(columns, w, |_| scale * value) },
@@ -81,6 +87,10 @@ impl<'a> Row<'a> {
                 scatter_add(columns, w, |k| scale * *values.get_unchecked(k) as f64)
             },
             Kind::F64(columns, values) => unsafe { scatter_add(columns, w, |k| scale * *values.get_unchecked(k)) },
+            Kind::WideF32(columns, values) => unsafe {
+                scatter_add(columns, w, |k| scale * *values.get_unchecked(k) as f64)
+            },
+            Kind::WideF64(columns, values) => unsafe { scatter_add(columns, w, |k| scale * *values.get_unchecked(k)) },
             Kind::DenseF32(values) => values.iter().zip(w).for_each(|(&v, w)| *w += scale * v as f64),
             Kind::DenseF64(values) => values.iter().zip(w).for_each(|(&v, w)| *w += scale * v),
         }
@@ -93,7 +103,7 @@ impl<'a> Row<'a> {
     #[inline]
     pub fn dot_mapped(&self, u: &[f64], map: impl Fn(usize, f64) -> f64) -> f64 {
         assert!(u.len() >= self.columns);
-        // SAFETY (all four): as in `dot`.
+        // SAFETY (all six): as in `dot`.
         match self.kind {
             Kind::Ones(columns) => unsafe { gather_mapped(columns, u, map, |_| 1.0) },
             Kind::Constant(columns, value) => value * unsafe { gather_mapped(columns, u, map, |_| 1.0) },
@@ -101,6 +111,10 @@ impl<'a> Row<'a> {
                 gather_mapped(columns, u, map, |k| *values.get_unchecked(k) as f64)
             },
             Kind::F64(columns, values) => unsafe { gather_mapped(columns, u, map, |k| *values.get_unchecked(k)) },
+            Kind::WideF32(columns, values) => unsafe {
+                gather_mapped(columns, u, map, |k| *values.get_unchecked(k) as f64)
+            },
+            Kind::WideF64(columns, values) => unsafe { gather_mapped(columns, u, map, |k| *values.get_unchecked(k)) },
             Kind::DenseF32(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x as f64).sum(),
             Kind::DenseF64(values) => (0..).zip(values.iter().zip(u)).map(|(j, (&x, &u))| map(j, u) * x).sum(),
         }
@@ -142,8 +156,12 @@ impl<'a> Row<'a> {
         match self.kind {
             Kind::Ones(columns) => columns.len() as f64,
             Kind::Constant(columns, value) => columns.len() as f64 * value * value,
-            Kind::F32(_, values) | Kind::DenseF32(values) => values.iter().map(|&v| v as f64 * v as f64).sum(),
-            Kind::F64(_, values) | Kind::DenseF64(values) => values.iter().map(|&v| v * v).sum(),
+            Kind::F32(_, values) | Kind::WideF32(_, values) | Kind::DenseF32(values) => {
+                values.iter().map(|&v| v as f64 * v as f64).sum()
+            }
+            Kind::F64(_, values) | Kind::WideF64(_, values) | Kind::DenseF64(values) => {
+                values.iter().map(|&v| v * v).sum()
+            }
         }
     }
 
@@ -155,6 +173,8 @@ impl<'a> Row<'a> {
             Kind::Constant(columns, value) => columns.iter().for_each(|&c| f(c, value)),
             Kind::F32(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c, v as f64)),
             Kind::F64(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c, v)),
+            Kind::WideF32(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c as u32, v as f64)),
+            Kind::WideF64(columns, values) => columns.iter().zip(values).for_each(|(&c, &v)| f(c as u32, v)),
             Kind::DenseF32(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v as f64)),
             Kind::DenseF64(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v)),
         }
@@ -168,16 +188,37 @@ impl<'a> Row<'a> {
             Kind::Constant(columns, value) => (columns[k], value),
             Kind::F32(columns, values) => (columns[k], values[k] as f64),
             Kind::F64(columns, values) => (columns[k], values[k]),
+            Kind::WideF32(columns, values) => (columns[k] as u32, values[k] as f64),
+            Kind::WideF64(columns, values) => (columns[k] as u32, values[k]),
             Kind::DenseF32(values) => (k as u32, values[k] as f64),
             Kind::DenseF64(values) => (k as u32, values[k]),
         })
     }
 }
 
+/// The number of a column, in either width.
+trait Column: Copy {
+    fn place(self) -> usize;
+}
+
+impl Column for u32 {
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl Column for u64 {
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
 /// # Safety
 /// As [`gather_mapped`].
 #[inline(always)]
-unsafe fn gather_sum(columns: &[u32], w: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+unsafe fn gather_sum<C: Column>(columns: &[C], w: &[f64], value: impl Fn(usize) -> f64) -> f64 {
     // SAFETY: the caller promises it.
     unsafe { gather_mapped(columns, w, |_, w| w, value) }
 }
@@ -187,15 +228,15 @@ unsafe fn gather_sum(columns: &[u32], w: &[f64], value: impl Fn(usize) -> f64) -
 /// # Safety
 /// Each of `columns` is below `w.len()`, and `value(k)` is valid for `k < columns.len()`.
 #[inline(always)]
-unsafe fn gather_mapped(
-    columns: &[u32],
+unsafe fn gather_mapped<C: Column>(
+    columns: &[C],
     w: &[f64],
     map: impl Fn(usize, f64) -> f64,
     value: impl Fn(usize) -> f64,
 ) -> f64 {
     let term = |k: usize| {
         // SAFETY: k < columns.len() below, and the caller promises the rest.
-        let column = unsafe { *columns.get_unchecked(k) } as usize;
+        let column = unsafe { *columns.get_unchecked(k) }.place();
         map(column, unsafe { *w.get_unchecked(column) }) * value(k)
     };
     let mut sums = [0.0f64; 4];
@@ -215,10 +256,10 @@ unsafe fn gather_mapped(
 /// # Safety
 /// As [`gather_mapped`].
 #[inline(always)]
-unsafe fn scatter_add(columns: &[u32], w: &mut [f64], step: impl Fn(usize) -> f64) {
+unsafe fn scatter_add<C: Column>(columns: &[C], w: &mut [f64], step: impl Fn(usize) -> f64) {
     for (k, &column) in columns.iter().enumerate() {
         // SAFETY: the caller promises that each column is below w.len().
-        unsafe { *w.get_unchecked_mut(column as usize) += step(k) };
+        unsafe { *w.get_unchecked_mut(column.place()) += step(k) };
     }
 }
 

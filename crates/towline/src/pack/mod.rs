@@ -24,9 +24,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::budget::{Budget, BudgetError};
 use crate::input::libsvm::Precision;
-use crate::input::{Input, InputError, Progress, ReadOptions};
+use crate::input::{Input, InputError, Progress, ReadOptions, RowSource};
 use crate::store::StoreError;
-use crate::store::manifest::{Manifest, Scale};
+use crate::store::manifest::{Manifest, Scale, Source};
 use crate::store::writer::{Existing, StoreWriter};
 use packer::Packer;
 
@@ -139,9 +139,34 @@ pub fn pack(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
+    let open = || crate::input::open(inputs, &options.read, budget, progress);
+    let sources = inputs.iter().map(|input| Source::of(input, 0)).collect();
+    pack_opened(sources, open, output, options, budget, progress)
+}
+
+/// Packs rows that a program makes into a store at `output`; `name` is what the store says of where they came from.
+pub fn pack_rows(
+    name: &str,
+    source: Box<dyn RowSource>,
+    output: &Path,
+    options: &PackOptions,
+    budget: &Budget,
+) -> Result<Packed, PackError> {
+    let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, generation: 0 }];
+    pack_opened(sources, || Ok(source), output, options, budget, &Progress::default())
+}
+
+fn pack_opened(
+    sources: Vec<Source>,
+    open: impl FnOnce() -> Result<Box<dyn RowSource>, InputError>,
+    output: &Path,
+    options: &PackOptions,
+    budget: &Budget,
+    progress: &Progress,
+) -> Result<Packed, PackError> {
     let writer = StoreWriter::create(output, options.existing)?;
     enough::check(options, budget)?;
-    let mut packer = Packer::new(inputs, &writer, options, budget, progress)?;
+    let mut packer = Packer::new(sources, open, &writer, options, budget, progress)?;
     let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs()))?;
     let needs = packer.needs();
     let (manifest, blocks) = packer.write_store(writer).map_err(|error| enough::state(error, needs))?;

@@ -14,7 +14,7 @@ use super::weights::WeightFile;
 use super::{PackError, PackOptions};
 use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
-use crate::input::{self, Input, Progress, RowBatch, RowSource};
+use crate::input::{InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
 use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
@@ -23,7 +23,8 @@ use crate::store::writer::{CheckedFile, StoreWriter};
 
 /// Everything that is known while rows come in.
 pub struct Packer<'a> {
-    inputs: &'a [Input],
+    /// Where the rows come from; the generation is still open.
+    sources: Vec<Source>,
     options: &'a PackOptions,
     budget: &'a Budget,
     progress: &'a Progress,
@@ -46,7 +47,8 @@ pub struct Packer<'a> {
 
 impl<'a> Packer<'a> {
     pub fn new(
-        inputs: &'a [Input],
+        sources: Vec<Source>,
+        open: impl FnOnce() -> Result<Box<dyn RowSource>, InputError>,
         writer: &StoreWriter,
         options: &'a PackOptions,
         budget: &'a Budget,
@@ -56,7 +58,7 @@ impl<'a> Packer<'a> {
         let layout = Arrangement::layout(options.precision);
         // What is always needed is set aside before the reader starts, which takes what it finds for a long row.
         let waiting = WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?;
-        let source = input::open(inputs, &options.read, budget, progress)?;
+        let source = open()?;
         let named = source.features_are_named();
         let mut features = Features::new(named, writer.folder(), budget)?;
         let mut old = None;
@@ -71,7 +73,7 @@ impl<'a> Packer<'a> {
             threads.map_err(|error| StoreError::io(writer.folder(), "start threads")(std::io::Error::other(error)))?;
         let old_rows = old.as_ref().map_or(0, |(manifest, _)| manifest.rows);
         Ok(Packer {
-            inputs,
+            sources,
             options,
             budget,
             progress,
@@ -121,7 +123,9 @@ impl<'a> Packer<'a> {
             self.add_batch(&mut batch)?;
         }
         if self.rows == 0 {
-            return Err(PackError::NoRows { input: self.inputs.first().map_or_else(String::new, Input::name) });
+            return Err(PackError::NoRows {
+                input: self.sources.first().map_or_else(String::new, |source| source.name.clone()),
+            });
         }
         if let Some(weights) = weights {
             weights.finish(self.rows)?;
@@ -330,7 +334,7 @@ impl<'a> Packer<'a> {
         let mut rows = old.map_or_else(RowStatistics::default, |m| RowStatistics::resume(m.row_summary, m.rows));
         rows.join(statistics);
         let mut sources = old.map(|m| m.sources.clone()).unwrap_or_default();
-        sources.extend(self.inputs.iter().map(|input| Source::of(input, generation)));
+        sources.extend(self.sources.iter().map(|source| Source { generation, ..source.clone() }));
         let layout =
             [layout, old.map(|m| m.layout)].into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
         // New columns make the rows of older blocks sparse.

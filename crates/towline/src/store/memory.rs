@@ -7,9 +7,16 @@ pub struct MemoryStore {
     blocks: Vec<Block>,
     infos: Vec<BlockInfo>,
     shape: Shape,
+    /// Whether the one block is to be used where it lies.
+    is_resident: bool,
 }
 
 impl MemoryStore {
+    /// A store of one block that training uses where it lies, such as [`Block::over`].
+    pub fn resident(block: Block) -> Self {
+        MemoryStore { is_resident: true, ..MemoryStore::new(vec![block]) }
+    }
+
     /// A store of these blocks.
     pub fn new(blocks: Vec<Block>) -> Self {
         let infos: Vec<BlockInfo> = blocks
@@ -22,7 +29,7 @@ impl MemoryStore {
             columns: blocks.iter().map(|b| b.columns() as u64).max().unwrap_or(0),
             layout: blocks.iter().map(Block::layout).reduce(Layout::join).unwrap_or(Layout::SPARSE_F32),
         };
-        MemoryStore { blocks, infos, shape }
+        MemoryStore { blocks, infos, shape, is_resident: false }
     }
 }
 
@@ -40,5 +47,9 @@ impl BlockStore for MemoryStore {
         into.reserve(block.rows(), block.values());
         (0..block.rows()).for_each(|i| into.push_from(block, i));
         Ok(())
+    }
+
+    fn resident(&self) -> Option<&Block> {
+        self.blocks.first().filter(|_| self.is_resident)
     }
 }

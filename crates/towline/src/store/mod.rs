@@ -84,6 +84,11 @@ pub trait BlockStore: Send + Sync {
     /// Appends the rows of a block to `into`, whose layout and columns must be able to hold them (the store's own do).
     /// On failure `into` is as it was before.
     fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError>;
+
+    /// All rows in one block, if they lie in the memory of another program, which has paid for them.
+    fn resident(&self) -> Option<&Block> {
+        None
+    }
 }
 
 #[cfg(test)]

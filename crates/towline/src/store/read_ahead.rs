@@ -59,6 +59,9 @@ impl Drop for Lent {
 impl ReadAhead {
     /// What `depth` blocks and the buffers for reading take from the budget.
     pub fn needed_bytes(store: &dyn BlockStore, depth: usize) -> u64 {
+        if store.resident().is_some() {
+            return 0;
+        }
         let layout = store.shape().layout;
         let largest_block = store.blocks().iter().map(|b| b.resident_bytes(layout)).max().unwrap_or(0);
         let largest_stored = store.blocks().iter().map(|b| b.stored_bytes).max().unwrap_or(0);

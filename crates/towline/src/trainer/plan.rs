@@ -107,17 +107,22 @@ impl Plan {
         let weight_bytes = models * model.vector_bytes;
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
         let row_bytes = models * model.row_bytes();
-        let needed = |rows: u64, values: u64| Residents::bytes(shape.layout, rows, values) + rows * row_bytes;
+        let needed = |rows: u64, values: u64| match store.resident() {
+            Some(_) => rows * (Residents::ROW_BYTES + row_bytes),
+            None => Residents::bytes(shape.layout, rows, values) + rows * row_bytes,
+        };
         let whole = needed(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
         let all_duals = 8 * models * model.width * shape.rows;
-        let duals_on_disk = all_duals > room / DUAL_SHARE && whole + all_duals > room;
-        let dual_bytes = if duals_on_disk { 0 } else { all_duals } + shape.rows.div_ceil(8);
-        let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
         let largest = store.blocks().iter().map(|b| needed(u64::from(b.rows), b.values)).max().unwrap_or(0);
         // Room for the largest block and as much again for rows that stay.
-        let least_bytes = fixed + (2 * largest).min(whole);
+        let least_rows = (2 * largest).min(whole);
+        let is_much = all_duals > room / DUAL_SHARE || least_rows + all_duals > room;
+        let duals_on_disk = is_much && whole + all_duals > room;
+        let dual_bytes = if duals_on_disk { 0 } else { all_duals } + shape.rows.div_ceil(8);
+        let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
+        let least_bytes = fixed + least_rows;
         let free = budget.free_bytes();
         if least_bytes > free {
             let others = budget.limit_bytes() - free;

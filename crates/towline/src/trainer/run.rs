@@ -67,7 +67,10 @@ impl<'a> Run<'a> {
             observer,
             reader,
             first_rows,
-            residents: Residents::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize),
+            residents: match store.resident() {
+                Some(block) => Residents::over(block),
+                None => Residents::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize),
+            },
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             limits: Limits::new(options),
@@ -108,14 +111,14 @@ impl<'a> Run<'a> {
 
     /// Everything is resident: read once, then each model goes its own way.
     fn run_in_memory<P: Problem>(&mut self, learners: &mut [Learner<P>]) -> Result<(), TrainError> {
-        if self.cost.passes == 0 {
+        if self.cost.passes == 0 && self.store.resident().is_none() {
             (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
             self.take_blocks(usize::MAX, learners)?;
-            self.cost.passes = 1;
         } else {
             learners.iter_mut().for_each(Learner::join_late);
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
         }
+        self.cost.passes = 1;
         loop {
             let (residents, limits) = (&self.residents, &self.limits);
             let looked = Instant::now();

@@ -13,23 +13,26 @@ const PLAIN: u8 = 2;
 pub fn encode(block: &Block, dense: bool, gaps: &mut Vec<u32>, out: &mut Vec<u8>) {
     if dense {
         out.push(DENSE);
-    } else if gaps_of(block, gaps) {
+        return;
+    }
+    let columns = block.indices.narrow();
+    if gaps_of(&columns, &block.ends, gaps) {
         out.push(GAPS);
         packed::encode(gaps, out);
     } else {
         out.push(PLAIN);
-        packed::encode(&block.indices, out);
+        packed::encode(&columns, out);
     }
 }
 
 /// Fills `gaps` with the distance of each column from the one after its predecessor; `false` if columns do not ascend.
-fn gaps_of(block: &Block, gaps: &mut Vec<u32>) -> bool {
+fn gaps_of(columns: &[u32], ends: &[usize], gaps: &mut Vec<u32>) -> bool {
     gaps.clear();
-    gaps.reserve(block.indices.len());
+    gaps.reserve(columns.len());
     let mut start = 0;
-    for &end in &block.ends {
+    for &end in ends {
         let mut next = 0u64;
-        for &column in &block.indices[start..end] {
+        for &column in &columns[start..end] {
             if u64::from(column) < next {
                 return false;
             }
@@ -47,21 +50,23 @@ pub fn decode(mut bytes: Bytes, header: &Header, lengths: &[u32], block: &mut Bl
         return Err(bytes.error("the header says otherwise about dense rows"));
     }
     let values = header.values as usize;
-    let begin = block.indices.len();
+    let (is_dense, width) = (block.layout().dense, block.columns() as u64);
+    let indices = block.indices.own();
+    let begin = indices.len();
     match tag {
         DENSE => {
             if lengths.iter().any(|&length| u64::from(length) != header.columns) {
                 return Err(bytes.error("a dense row has too few values"));
             }
-            if !block.layout().dense {
-                lengths.iter().for_each(|&length| block.indices.extend(0..length));
-            } else if header.columns != block.columns() as u64 {
+            if !is_dense {
+                lengths.iter().for_each(|&length| indices.extend(0..length));
+            } else if header.columns != width {
                 return Err(bytes.error("dense rows of different lengths"));
             }
         }
         GAPS => {
-            packed::decode(&mut bytes, values, &mut block.indices)?;
-            let mut rest = &mut block.indices[begin..];
+            packed::decode(&mut bytes, values, indices)?;
+            let mut rest = &mut indices[begin..];
             for &length in lengths {
                 let (row, after) = rest.split_at_mut(length as usize);
                 let mut next = 0u64;
@@ -78,8 +83,8 @@ pub fn decode(mut bytes: Bytes, header: &Header, lengths: &[u32], block: &mut Bl
             }
         }
         PLAIN => {
-            packed::decode(&mut bytes, values, &mut block.indices)?;
-            if block.indices[begin..].iter().any(|&column| u64::from(column) >= header.columns) {
+            packed::decode(&mut bytes, values, indices)?;
+            if indices[begin..].iter().any(|&column| u64::from(column) >= header.columns) {
                 return Err(bytes.error("a column is beyond the last one"));
             }
         }

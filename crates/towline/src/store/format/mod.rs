@@ -160,6 +160,7 @@ pub struct Scratch {
 
 /// Appends `block` to `out` as bytes and returns its header.
 pub fn encode(block: &Block, scratch: &mut Scratch, out: &mut Vec<u8>) -> Header {
+    let block = &*block.numbered();
     let begin = out.len();
     out.resize(begin + HEADER_BYTES, 0);
     let mut section_bytes = [0; SECTIONS.len()];

@@ -48,7 +48,11 @@ pub fn least_layout(block: &Block) -> Layout {
 
 fn is_dense(block: &Block) -> bool {
     block.values() == block.rows() * block.columns()
-        && block.indices.chunks(block.columns().max(1)).all(|row| row.iter().enumerate().all(|(k, &c)| c as usize == k))
+        && block
+            .indices
+            .narrow()
+            .chunks(block.columns().max(1))
+            .all(|row| row.iter().enumerate().all(|(k, &c)| c as usize == k))
 }
 
 fn floats_kind<V: Copy + PartialEq + From<f32>>(block: &Block, values: &[V], is_f32: impl Fn(V) -> bool) -> ValueKind {
@@ -365,8 +369,8 @@ pub fn decode(bytes: Bytes, header: &Header, scratch: &mut Scratch, block: &mut 
     match &mut block.values {
         Values::Ones => decode_ones(bytes),
         Values::PerRow(constants) => decode_constants(bytes, header.rows as usize, constants),
-        Values::F32(v) => decode_floats(bytes, header, lengths, numbers, v),
-        Values::F64(v) => decode_floats(bytes, header, lengths, numbers, v),
+        Values::F32(v) => decode_floats(bytes, header, lengths, numbers, v.own()),
+        Values::F64(v) => decode_floats(bytes, header, lengths, numbers, v.own()),
     }
 }
 

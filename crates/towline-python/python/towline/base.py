@@ -1,0 +1,95 @@
+"""What all estimators share."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
+
+from . import _native
+from ._train import Fit
+from .model import Model, coefficients
+from .store import is_on_disk, open_store
+
+
+class LinearEstimator(BaseEstimator):
+    """Data, scores, models and pickles. Subclasses say what is minimised."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _arrays(self, X, y, sample_weight, reading: dict, **checks):
+        """Arrays as the library can use them, where they lie if possible; weights are None or checked."""
+        _no_reading(reading)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, **checks
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("sample weights are all zero; no row has a weight above 0")
+        return X, y, sample_weight
+
+    def _store(self, X, y, sample_weight, reading: dict) -> _native.Store:
+        """The store of a path. Labels and weights come from it."""
+        if y is not None or sample_weight is not None:
+            raise ValueError("labels and weights of a path or a store come from it; leave y and sample_weight out")
+        return open_store(X, self.memory, reading)
+
+    def _take(self, fit: Fit, *, from_store: bool, flat: bool = False) -> None:
+        """Models become ``coef_`` and ``intercept_``; with ``flat``, a vector and a number."""
+        self._models, self._from_store, self._flat = fit.models, from_store, flat
+        self.coef_, self.intercept_, names = coefficients(self._models, fit.fitted[0].width, flat)
+        if from_store:
+            self.n_features_in_ = self.coef_.shape[-1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _scores(self, X, reading: dict) -> np.ndarray:
+        """A score for each row and each class or target."""
+        check_is_fitted(self)
+        model = self.model_
+        if is_on_disk(X) or model.feature_names is not None:
+            return model.scores(X, memory=self.memory, **reading)
+        _no_reading(reading)
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "accept_large_sparse": True}
+        # Files have as many features as were seen in them; others weigh nothing.
+        X = check_array(X, **checks) if self._from_store else validate_data(self, X, reset=False, **checks)
+        return model.scores(X)
+
+    @property
+    def model_(self) -> Model:
+        """The model apart from the estimator: to save, to export, or to score files with."""
+        check_is_fitted(self)
+        return Model(self._models, self.coef_, self.intercept_, getattr(self, "classes_", None))
+
+    def save(self, path) -> None:
+        """Writes the model to a file, which ``towline.read_model`` and ``towline predict`` read."""
+        self.model_.save(path)
+
+    def export(self, path, to: str = "json") -> None:
+        """Writes the model as other programs read it: ``"liblinear"``, ``"json"`` or ``"text"``."""
+        self.model_.export(path, to)
+
+    def to_sklearn(self):
+        """A fitted estimator of scikit-learn with the same predictions."""
+        return self.model_.to_sklearn()
+
+    def __getstate__(self):
+        """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else."""
+        state = super().__getstate__()
+        if "_models" in state:
+            state = {name: value for name, value in state.items() if name not in ("coef_", "intercept_")}
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "_models" in state:
+            self.coef_, self.intercept_, _ = coefficients(self._models, self.n_features_in_, self._flat)
+
+
+def _no_reading(reading: dict) -> None:
+    if reading:
+        raise TypeError(f"{', '.join(map(repr, reading))} is for files; arrays are taken as they are")

@@ -1,0 +1,246 @@
+"""Least squares with a penalty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._check import choice, number, whole
+from ._train import Fit
+from .targets import LinearRegressor
+
+SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
+
+
+def _penalty(strength: float, l1_ratio: float) -> dict:
+    """``strength (l1_ratio ‖w‖₁ + (1 - l1_ratio)/2 ‖w‖²)`` in the words of the library."""
+    if strength == 0.0:
+        return {"penalty": "none"}
+    if l1_ratio == 1.0:
+        return {"penalty": "l1", "strength": strength}
+    if l1_ratio == 0.0:
+        return {"penalty": "l2", "strength": strength}
+    return {"penalty": "elastic-net", "strength": strength, "l1_ratio": l1_ratio}
+
+
+class Ridge(LinearRegressor):
+    """Ridge regression, with the parameters and the objective of ``sklearn.linear_model.Ridge``.
+
+    Minimises ``‖y - Xw - b‖² + alpha ‖w‖²``. ``tol`` is the relative duality gap. ``solver`` and ``copy_X`` are taken for compatibility: there is one
+    solver, and it changes nothing. ``memory`` and ``callback`` are as for :class:`towline.LinearSVC`.
+    """
+
+    _several = True
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=None,
+        tol=1e-4,
+        solver="auto",
+        positive=False,
+        random_state=None,
+        verbose=0,
+        memory=None,
+        callback=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.verbose = verbose
+        self.memory = memory
+        self.callback = callback
+
+    def _problem(self, width: int) -> dict:
+        choice(self, "solver", SOLVERS)
+        choice(self, "positive", (False,))
+        alpha = number(self, "alpha", above=False)
+        # The library's own penalty is ½‖w‖²: alpha goes to the other side.
+        return {**_constant(self), "c": 1.0 / alpha} if alpha > 0 else {**_constant(self), "penalty": "none"}
+
+    def _new_fit(self) -> Fit:
+        return Fit(self, max_passes=10_000 if self.max_iter is None else whole(self, "max_iter", 1))
+
+    def _factor(self) -> float:
+        return 2.0 * (self.alpha or 1.0)
+
+
+class _Sparse(LinearRegressor):
+    """What Lasso and its relatives share: mean losses."""
+
+    _several = True
+    _mean = True
+
+    def _problem(self, width: int) -> dict:
+        choice(self, "positive", (False,))
+        return {**_constant(self), **self._penalty(width)}
+
+
+class Lasso(_Sparse):
+    """The Lasso, with the parameters and the objective of ``sklearn.linear_model.Lasso``.
+
+    Minimises ``‖y - Xw - b‖² / (2n) + alpha ‖w‖₁``. ``tol`` is the relative duality gap. ``precompute``, ``copy_X`` and ``selection`` are taken for
+    compatibility and change nothing. ``warm_start=True`` starts from the fit before, as along a path of ``alpha``.
+    """
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        precompute=False,
+        copy_X=True,
+        max_iter=1000,
+        tol=1e-4,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        verbose=0,
+        memory=None,
+        callback=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.verbose = verbose
+        self.memory = memory
+        self.callback = callback
+
+    def _penalty(self, width: int) -> dict:
+        return _penalty(number(self, "alpha", above=False), 1.0)
+
+
+class ElasticNet(_Sparse):
+    """The elastic net, with the parameters and the objective of ``sklearn.linear_model.ElasticNet``.
+
+    Minimises ``‖y - Xw - b‖² / (2n) + alpha (l1_ratio ‖w‖₁ + (1 - l1_ratio)/2 ‖w‖²)``; the rest is as for :class:`Lasso`.
+    """
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        l1_ratio=0.5,
+        fit_intercept=True,
+        precompute=False,
+        max_iter=1000,
+        copy_X=True,
+        tol=1e-4,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        verbose=0,
+        memory=None,
+        callback=None,
+    ):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.copy_X = copy_X
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.verbose = verbose
+        self.memory = memory
+        self.callback = callback
+
+    def _penalty(self, width: int) -> dict:
+        return _penalty(number(self, "alpha", above=False), number(self, "l1_ratio", above=False, most=1.0))
+
+
+class GroupLasso(_Sparse):
+    """The group Lasso: features of a group come and go together.
+
+    Minimises ``‖y - Xw - b‖² / (2n) + alpha Σ_g weights_g ‖w_g‖``.
+
+    ``groups`` says which features belong together: a whole number cuts them into groups of that size, an array has the group of each feature, from
+    0 on, and a list of lists has the features of each group. ``weights`` has a number above 0 for each group; without it all weigh 1.
+    """
+
+    def __init__(
+        self,
+        groups=1,
+        alpha=1.0,
+        *,
+        weights=None,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=1e-4,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        memory=None,
+        callback=None,
+    ):
+        self.groups = groups
+        self.alpha = alpha
+        self.weights = weights
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.memory = memory
+        self.callback = callback
+
+    #: For what is shared with :class:`Lasso`.
+    positive = False
+
+    def _store(self, X, y, sample_weight, reading):
+        raise TypeError("groups are of columns of arrays; for a store there is 'towline train --penalty group --groups FILE'")
+
+    def _penalty(self, width: int) -> dict:
+        groups = _groups(self.groups, self.weights, width)
+        return {"penalty": "group", "strength": number(self, "alpha"), "groups": groups}
+
+
+def _constant(estimator) -> dict:
+    """An intercept free of the penalty, if there is one."""
+    return {"bias": 1.0, "intercept": True} if estimator.fit_intercept else {}
+
+
+def _groups(groups, weights, width: int) -> tuple[list[int], list[float]]:
+    """The group of each column and of the constant feature behind them, which no penalty touches; and what groups weigh."""
+    if np.isscalar(groups):
+        if not isinstance(groups, (int, np.integer)) or groups < 1:
+            raise ValueError(f"groups={groups!r} is not a size of groups from 1 on")
+        of_column = np.arange(width) // groups
+    elif len(groups) == width and all(np.ndim(group) == 0 for group in groups):
+        of_column = np.asarray(groups)
+    else:
+        of_column = np.full(width, -1)
+        for number, columns in enumerate(groups):
+            of_column[np.asarray(columns, dtype=int)] = number
+        if (of_column < 0).any():
+            raise ValueError(f"feature {int(np.argmin(of_column))} is in no group; name every feature once")
+        if sum(map(len, groups)) != width:
+            raise ValueError("a feature is in two groups; name every feature once")
+    if not np.issubdtype(of_column.dtype, np.integer) or of_column.min() < 0:
+        raise ValueError("groups have whole numbers from 0 on")
+    count = int(of_column.max()) + 1
+    sizes = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
+    if len(sizes) != count:
+        raise ValueError(f"there are {count} groups and {len(sizes)} weights")
+    # The constant feature needs a group of its own.
+    return [*map(int, of_column), count], [*map(float, sizes), 1.0]

@@ -1,0 +1,37 @@
+//! The compiled part of the Python package: arrays and paths become stores, and what the library says becomes Python objects. Estimators,
+//! names and defaults are Python's part (`python/towline`).
+mod arrays;
+mod batches;
+mod errors;
+mod fit;
+mod model;
+mod pack;
+mod reading;
+mod rows;
+mod store;
+mod validate;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the Python package.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::errors::StoreError;
+    #[pymodule_export]
+    use crate::fit::{Fitted, train};
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::pack::pack;
+    #[pymodule_export]
+    use crate::rows::Rows;
+    #[pymodule_export]
+    use crate::store::Store;
+    #[pymodule_export]
+    use crate::validate::cross_validate;
+}

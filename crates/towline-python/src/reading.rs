@@ -1,0 +1,107 @@
+//! How files are read.
+use pyo3::exceptions::PyFileNotFoundError;
+use pyo3::prelude::*;
+use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
+use towline::input::table::{ColumnRef, TableOptions, Unlabelled};
+use towline::input::{Input, ReadOptions};
+
+use crate::errors::bad_value;
+
+/// How to read, as a dictionary with the words of `towline pack`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Reading {
+    format: Option<String>,
+    index_base: String,
+    duplicates: String,
+    label: Option<String>,
+    weight: Option<String>,
+    group: Option<String>,
+    ignore: Vec<String>,
+    text: Vec<String>,
+    missing: Vec<String>,
+    unlabelled: String,
+    header: Option<bool>,
+    delimiter: Option<String>,
+    precision: String,
+    threads: Option<usize>,
+}
+
+/// One of several words, or an error that lists them.
+pub fn choose<T: Copy>(argument: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    choices.iter().find(|(name, _)| *name == word).map(|&(_, choice)| choice).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        bad_value(format!("{argument} is '{word}'; use one of {}", names.join(", ")))
+    })
+}
+
+impl Reading {
+    /// How values are kept.
+    pub fn precision(&self) -> PyResult<Precision> {
+        choose("precision", &self.precision, &[("f32", Precision::F32), ("f64", Precision::F64)])
+    }
+
+    /// Threads that parse and encode.
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(towline::machine::threads)
+    }
+
+    /// The library's options; where labels are not needed, rows without them are welcome.
+    pub fn options(&self, labels_needed: bool) -> PyResult<ReadOptions> {
+        let precision = self.precision()?;
+        let bases = [("auto", IndexBase::Auto), ("0", IndexBase::Zero), ("1", IndexBase::One)];
+        let duplicates = [("error", Duplicates::Error), ("sum", Duplicates::Sum), ("last", Duplicates::Last)];
+        let unlabelled = [("error", Unlabelled::Error), ("skip", Unlabelled::Skip)];
+        let libsvm = LibsvmOptions {
+            index_base: choose("index_base", &self.index_base, &bases)?,
+            duplicates: choose("duplicates", &self.duplicates, &duplicates)?,
+            precision,
+            ..LibsvmOptions::default()
+        };
+        let column = |name: &Option<String>| name.as_deref().map(ColumnRef::from);
+        let columns = |names: &[String]| names.iter().map(|name| ColumnRef::from(name.as_str())).collect();
+        let delimiter = match self.delimiter.as_deref().map(str::as_bytes) {
+            None => None,
+            Some([byte]) => Some(*byte),
+            Some(_) => return Err(bad_value("delimiter is one character, such as ';'")),
+        };
+        let table = TableOptions {
+            label: column(&self.label),
+            unlabelled: match labels_needed {
+                true => choose("unlabelled", &self.unlabelled, &unlabelled)?,
+                false => Unlabelled::Keep,
+            },
+            weight: column(&self.weight),
+            group: column(&self.group),
+            ignore: columns(&self.ignore),
+            text: columns(&self.text),
+            missing: self.missing.clone(),
+            header: self.header,
+            delimiter,
+            precision,
+        };
+        let format = self.format.as_deref().map(str::parse).transpose().map_err(bad_value)?;
+        Ok(ReadOptions { format, libsvm, table, threads: self.threads() })
+    }
+}
+
+/// The files that these names and patterns stand for; a name that exists is never taken for a pattern.
+pub fn expand(names: &[String]) -> PyResult<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for name in names {
+        let before = inputs.len();
+        if std::path::Path::new(name).exists() {
+            inputs.push(Input::File(name.into()));
+            continue;
+        }
+        for path in glob::glob(name).map_err(bad_value)? {
+            inputs.push(Input::File(path.map_err(bad_value)?));
+        }
+        if inputs.len() == before {
+            return Err(PyFileNotFoundError::new_err(format!(
+                "no file matches '{name}'; check the folder and the name"
+            )));
+        }
+    }
+    Ok(inputs)
+}
