@@ -10,7 +10,7 @@ use crate::objective::{Objective, Targets};
 use crate::predict;
 use crate::residents::Residents;
 use crate::store::Shape;
-use crate::trainer::{Certify, Identity, ProblemRows, Single, choose, renumber};
+use crate::trainer::{Identity, OwnRows, Problem, ProblemRows, Single, choose, renumber};
 
 /// Sweeps per block, at most, where no number was given. Rows do not come back, so that a block is solved better than one of a store: on a9a with
 /// C = 1, three sweeps leave 62 to 80 % of the test rows right, thirty 84.9 % as the exact model.
@@ -120,7 +120,7 @@ impl<L: Loss> Models<L> {
         let StreamOptions { loss, c, bias, order, seed, .. } = self.options;
         let objective = Objective { bias, ..Objective::new(loss, c, self.targets(model)) };
         let link = Identity::for_stream(self.columns, bias);
-        ProblemRows::new(Single::new(self.loss, link, objective), order, seed)
+        ProblemRows::new(Box::new(Single::new(self.loss, link, objective)), order, seed)
     }
 }
 
@@ -146,13 +146,9 @@ impl<L: Loss> StreamLearner for Models<L> {
             // What told the second class from the first tells, the other way round, the first from the second.
             let mut first = self.new_model(0);
             first.problem.link_mut().begin_with(self.models[0].problem.weights().iter().map(|w| -w).collect());
-            let states = self.models[0].states.iter().map(|state| crate::solver::RowState {
-                y: -state.y,
-                beta: -state.beta,
-                ..*state
-            });
-            (first.states, first.numbers) = (states.collect(), self.models[0].numbers.clone());
-            first.order.resize(first.states.len());
+            first.problem.set_rows(self.models[0].problem.turned_rows());
+            first.numbers = self.models[0].numbers.clone();
+            first.order.resize(first.numbers.len());
             self.models.insert(0, first);
         }
         for model in self.models.len()..wanted {

@@ -4,7 +4,7 @@
 //! classes lie side by side for each feature: a row reads them in one go.
 use super::Selection;
 use super::certificate::{Certificate, MULTIPLES, sq_norm};
-use super::problem::{Certify, LookBack, Problem, States};
+use super::problem::{Certify, LookBack, OwnRows, Problem};
 use crate::block::{Row, RowInfo};
 use crate::loss::classes::{self, ClassLoss, ClassRow};
 use crate::nearby::{large_zeroed, prefetch};
@@ -18,6 +18,9 @@ pub struct Joint<M> {
     loss: M,
     objective: Objective,
     width: usize,
+    /// Its resident rows, and their dual variables, one per class.
+    rows: Vec<ClassRow>,
+    row_duals: Vec<f64>,
     /// The weights of all classes for each column, the constant feature last.
     w: Vec<f64>,
     /// The same, summed anew by a scan, or remembered.
@@ -38,38 +41,6 @@ struct Scan {
     support: u64,
 }
 
-/// Rows with one dual variable per class.
-pub struct ClassStates {
-    rows: Vec<ClassRow>,
-    duals: Vec<f64>,
-    width: usize,
-}
-
-impl States for ClassStates {
-    fn rows(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn duals(&self, i: usize) -> &[f64] {
-        &self.duals[i * self.width..][..self.width]
-    }
-
-    fn retain(&mut self, keep: &[bool]) {
-        residents::retain(&mut self.rows, keep);
-        let width = self.width;
-        let mut at = 0;
-        self.duals.retain(|_| {
-            at += 1;
-            keep[(at - 1) / width]
-        });
-    }
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.duals.clear();
-    }
-}
-
 impl<M: ClassLoss> Joint<M> {
     /// No row has been seen; `columns` without the constant feature.
     pub fn new(loss: M, columns: usize, objective: Objective) -> Self {
@@ -79,6 +50,8 @@ impl<M: ClassLoss> Joint<M> {
             loss,
             objective,
             width,
+            rows: Vec::new(),
+            row_duals: Vec::new(),
             w: large_zeroed((columns + 1) * width),
             v: large_zeroed((columns + 1) * width),
             scan: Scan::default(),
@@ -111,24 +84,76 @@ fn add(row: Row, w: &mut [f64], width: usize, bias: f64, steps: &[(u32, f64)]) {
     }
 }
 
+/// Dual variables that are feasible stay as they are, to the bit; others are brought into the domain.
+fn bring_in(class: usize, duals: &mut [f64], c: f64) {
+    let sum: f64 = duals.iter().sum();
+    let others = duals.iter().enumerate().all(|(m, &beta)| m == class || beta <= 0.0);
+    if !others || duals[class] > c || duals[class] < 0.0 || sum.abs() > 1e-12 * c {
+        classes::make_feasible(class, duals, c);
+    }
+}
+
+impl<M: ClassLoss> OwnRows for Joint<M> {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn wants(&self, info: &RowInfo) -> bool {
+        self.objective.class(info).is_some_and(|(_, c)| c > 0.0)
+    }
+
+    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
+        let Some((class, c)) = self.objective.class(info) else { return };
+        let sq_norm = sq_norm + self.objective.bias * self.objective.bias;
+        self.rows.push(ClassRow { class: class as u32, c, sq_norm });
+        let begin = self.row_duals.len();
+        self.row_duals.extend_from_slice(duals);
+        bring_in(class, &mut self.row_duals[begin..], c);
+    }
+
+    fn see(&mut self) {}
+
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn duals(&self, i: usize) -> &[f64] {
+        &self.row_duals[i * self.width..][..self.width]
+    }
+
+    fn retain(&mut self, keep: &[bool]) {
+        residents::retain(&mut self.rows, keep);
+        let width = self.width;
+        let mut at = 0;
+        self.row_duals.retain(|_| {
+            at += 1;
+            keep[(at - 1) / width]
+        });
+    }
+
+    fn clear(&mut self) {
+        (self.rows, self.row_duals) = (Vec::new(), Vec::new());
+    }
+}
+
 impl<M: ClassLoss> Problem for Joint<M> {
-    const IS_PROXIMAL: bool = false;
+    fn is_proximal(&self) -> bool {
+        false
+    }
 
-    fn see(&mut self, _states: &ClassStates) {}
-
-    fn sweep(&mut self, rows: View, states: &mut ClassStates, order: &mut dyn Order) -> Sweep {
-        let Joint { loss, objective, width, w, margins: z, duals, room, steps, .. } = self;
+    fn sweep(&mut self, view: View, order: &mut dyn Order) -> Sweep {
+        let Joint { loss, objective, width, rows, row_duals, w, margins: z, duals, room, steps, .. } = self;
         let (width, bias) = (*width, objective.bias);
         let mut total = Sweep::default();
         let mut coming = order.next();
         while let Some(i) = coming {
             coming = order.next();
             if let Some(next) = coming {
-                prefetch(&states.rows, next);
-                rows.prefetch(next);
+                prefetch(rows, next);
+                view.prefetch(next);
             }
-            let (row, state) = (rows.row(i), states.rows[i]);
-            let current = &mut states.duals[i * width..][..width];
+            let (row, state) = (view.row(i), rows[i]);
+            let current = &mut row_duals[i * width..][..width];
             margins(row, w, bias, z);
             duals.copy_from_slice(current);
             loss.dual_step(state, z, duals, room);
@@ -160,10 +185,10 @@ impl<M: ClassLoss> Problem for Joint<M> {
     }
 
     /// Rows most of whose variables still move come first, as the paper has it; rows in a corner by how far they are from leaving it.
-    fn score(&self, selection: Selection, row: Row, states: &ClassStates, i: usize) -> f64 {
-        let (mut z, mut room, mut wanted) = (vec![0.0; self.width], vec![0.0; self.width], states.duals(i).to_vec());
+    fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
+        let (mut z, mut room, mut wanted) = (vec![0.0; self.width], vec![0.0; self.width], self.duals(i).to_vec());
         margins(row, &self.w, self.objective.bias, &mut z);
-        let (state, duals) = (states.rows[i], states.duals(i));
+        let (state, duals) = (self.rows[i], self.duals(i));
         let slack = self.loss.slack(state.class as usize, &z, duals, state.c);
         let gap = || classes::gap(self.loss, state.class as usize, &z, duals, state.c);
         match selection {
@@ -185,56 +210,24 @@ impl<M: ClassLoss> Problem for Joint<M> {
 
     fn advance(&mut self) {}
 
+    fn weights(&self) -> &[f64] {
+        &self.w
+    }
+
     fn to_save(&self) -> &[f64] {
         &[]
     }
 
-    fn into_weights(self) -> Vec<f64> {
+    fn into_weights(self: Box<Self>) -> Vec<f64> {
         self.w
     }
 }
 
-impl<M: ClassLoss> Certify for Joint<M> {
-    type States = ClassStates;
-
-    fn no_states(&self) -> ClassStates {
-        ClassStates { rows: Vec::new(), duals: Vec::new(), width: self.width }
-    }
-
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn wants(&self, info: &RowInfo) -> bool {
-        self.objective.class(info).is_some_and(|(_, c)| c > 0.0)
-    }
-
-    fn push(&self, states: &mut ClassStates, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
-        let Some((class, c)) = self.objective.class(info) else { return };
-        let sq_norm = sq_norm + self.objective.bias * self.objective.bias;
-        states.rows.push(ClassRow { class: class as u32, c, sq_norm });
-        let begin = states.duals.len();
-        states.duals.extend_from_slice(duals);
-        let kept = &mut states.duals[begin..];
-        let sum: f64 = kept.iter().sum();
-        let others = kept.iter().enumerate().all(|(m, &beta)| m == class || beta <= 0.0);
-        // Dual variables that are feasible stay as they are, to the bit.
-        if !others || kept[class] > c || kept[class] < 0.0 || sum.abs() > 1e-12 * c {
-            classes::make_feasible(class, kept, c);
-        }
-    }
-
-    fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
-        self.look_back = None;
-        self.v.fill(0.0);
-        self.scan = Scan::default();
-    }
-
-    fn scan(&mut self, row: Row, states: &ClassStates, i: usize) -> f64 {
-        let (bias, width) = (self.objective.bias, self.width);
+impl<M: ClassLoss> Joint<M> {
+    /// Adds a row to the scan, and returns its slack.
+    fn scan_row(&mut self, row: Row, state: ClassRow, duals: &[f64]) -> f64 {
+        let (bias, width, class) = (self.objective.bias, self.width, state.class as usize);
         margins(row, &self.w, bias, &mut self.margins);
-        let (state, duals) = (states.rows[i], states.duals(i));
-        let class = state.class as usize;
         self.loss.add_losses(&mut self.scan.losses, state, &self.margins, &mut self.room);
         self.scan.dual_values += self.loss.dual_value(class, duals, state.c);
         self.steps.clear();
@@ -245,16 +238,35 @@ impl<M: ClassLoss> Certify for Joint<M> {
         }
         self.loss.slack(class, &self.margins, duals, state.c)
     }
+}
+
+impl<M: ClassLoss> Certify for Joint<M> {
+    fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
+        self.look_back = None;
+        self.v.fill(0.0);
+        self.scan = Scan::default();
+    }
+
+    fn scan_own(&mut self, row: Row, i: usize) -> f64 {
+        // The scratch is free between sweeps.
+        let mut duals = std::mem::take(&mut self.duals);
+        duals.copy_from_slice(&self.row_duals[i * self.width..][..self.width]);
+        let slack = self.scan_row(row, self.rows[i], &duals);
+        self.duals = duals;
+        slack
+    }
+
+    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]) {
+        let Some((class, c)) = self.objective.class(info) else { return };
+        bring_in(class, duals, c);
+        self.scan_row(row, ClassRow { class: class as u32, c, sq_norm: 0.0 }, duals);
+    }
 
     fn end_scan(&mut self) -> Certificate {
         let (objective, multiple) = best(&self.scan.losses, sq_norm(&self.w));
         let dual_objective = self.scan.dual_values - 0.5 * sq_norm(&self.v);
         std::mem::swap(&mut self.w, &mut self.v);
         Certificate { objective, dual_objective, multiple, support: self.scan.support, radius: None }
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.w
     }
 }
 

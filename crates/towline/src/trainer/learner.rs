@@ -5,7 +5,7 @@ use super::certificate::Certificate;
 use super::duals::{DualSums, Duals, Start};
 use super::limits::Limits;
 use super::plan::Plan;
-use super::problem::{Problem, States};
+use super::problem::Problem;
 use super::problem_rows::ProblemRows;
 use super::schedule::{GainSchedule, ProximalSchedule};
 use super::{Centre, Cost, Status, Task, TrainError, TrainOptions, Trained};
@@ -36,8 +36,8 @@ pub enum Phase {
 }
 
 /// A model in training.
-pub struct Learner<'a, P: Problem> {
-    rows: ProblemRows<P>,
+pub struct Learner<'a> {
+    rows: ProblemRows<dyn Problem>,
     task: &'a Task,
     options: &'a TrainOptions,
     duals: Duals,
@@ -59,10 +59,10 @@ pub struct Learner<'a, P: Problem> {
     saved: Instant,
 }
 
-impl<'a, P: Problem> Learner<'a, P> {
+impl<'a> Learner<'a> {
     /// Begins where the task says.
     pub fn new(
-        problem: P,
+        problem: Box<dyn Problem>,
         task: &'a Task,
         options: &'a TrainOptions,
         plan: &Plan,
@@ -101,9 +101,13 @@ impl<'a, P: Problem> Learner<'a, P> {
     fn must_sum(&self) -> bool {
         match &self.task.start {
             None => false,
-            Some(Start::Left(..)) => !P::IS_PROXIMAL,
+            Some(Start::Left(..)) => !self.is_proximal(),
             Some(Start::Values(_) | Start::Duals(..) | Start::Earlier(..)) => true,
         }
+    }
+
+    fn is_proximal(&self) -> bool {
+        self.rows.problem.is_proximal()
     }
 
     pub fn is_done(&self) -> bool {
@@ -198,7 +202,7 @@ impl<'a, P: Problem> Learner<'a, P> {
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
         self.cost.sweeps += 1;
         self.cost.visits += sweep.visits;
-        if !P::IS_PROXIMAL {
+        if !self.is_proximal() {
             self.dual_objective += sweep.gain;
         }
         sweep
@@ -206,16 +210,16 @@ impl<'a, P: Problem> Learner<'a, P> {
 
     /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again.
     fn advance(&mut self) {
-        if P::IS_PROXIMAL {
+        if self.is_proximal() {
             self.rows.problem.advance();
             self.rows.order.begin_step();
         }
     }
 
     fn write_back(&mut self, residents: &Residents) -> Result<(), TrainError> {
-        let Learner { duals, rows: ProblemRows { numbers, states, .. }, .. } = self;
+        let Learner { duals, rows: ProblemRows { numbers, problem, .. }, .. } = self;
         let items = numbers.iter().enumerate();
-        Ok(duals.set(items.map(|(i, &number)| (residents.positions[number as usize], states.duals(i))))?)
+        Ok(duals.set(items.map(|(i, &number)| (residents.positions[number as usize], problem.duals(i))))?)
     }
 
     /// Lowers the best rank of each resident to the one that it has here.
@@ -259,7 +263,7 @@ impl<'a, P: Problem> Learner<'a, P> {
         // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
         let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
         let stop = limits.reason_to_stop(self.passes).is_some();
-        if stop || is_near || (P::IS_PROXIMAL && self.proximal_steps.is_due()) {
+        if stop || is_near || (self.is_proximal() && self.proximal_steps.is_due()) {
             return self.begin_scan();
         }
         self.begin_look_back();
@@ -298,19 +302,17 @@ impl<'a, P: Problem> Learner<'a, P> {
         let begin = Instant::now();
         let width = self.rows.problem.width();
         self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
-        // One row at a time.
-        let mut states = self.rows.problem.no_states();
         let mut moved = false;
+        let mut before = Vec::with_capacity(width);
         for i in 0..block.rows() {
             let wanted = self.wants(block, i, first + i as u64);
             let duals = &mut self.block_duals[i * width..][..width];
             if wanted {
                 // A start from another objective may lie outside the bounds of this one.
-                states.clear();
-                self.rows.problem.push(&mut states, &block.info(i), 0.0, duals);
-                moved |= duals != states.duals(0);
-                duals.copy_from_slice(states.duals(0));
-                self.rows.problem.scan(block.row(i), &states, 0);
+                before.clear();
+                before.extend_from_slice(duals);
+                self.rows.problem.scan(block.row(i), &block.info(i), duals);
+                moved |= duals != before;
             } else {
                 moved |= duals.iter().any(|&dual| dual != 0.0);
                 duals.fill(0.0);
@@ -334,13 +336,13 @@ impl<'a, P: Problem> Learner<'a, P> {
         let begin = Instant::now();
         let mut sums = DualSums::default();
         if self.task.objective.intercept {
-            (0..self.rows.states.rows())
-                .for_each(|i| self.rows.states.duals(i).iter().for_each(|&dual| sums.add(dual)));
+            (0..self.rows.problem.rows())
+                .for_each(|i| self.rows.problem.duals(i).iter().for_each(|&dual| sums.add(dual)));
         }
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
-        for i in 0..self.rows.states.rows() {
-            let slack = self.rows.problem.scan(rows.row(i), &self.rows.states, i);
+        for i in 0..self.rows.problem.rows() {
+            let slack = self.rows.problem.scan_own(rows.row(i), i);
             self.rows.order.revise(i, slack);
         }
         let gap = self.end_scan();
@@ -365,11 +367,11 @@ impl<'a, P: Problem> Learner<'a, P> {
             }
             self.advance();
             // Short sweeps over few rows are parts of a pass.
-            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.rows.states.rows() as u64) {
+            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.rows.problem.rows() as u64) {
                 self.certify_resident(residents);
                 return self.end_resident(residents, status);
             }
-            let is_due = match P::IS_PROXIMAL {
+            let is_due = match self.is_proximal() {
                 true => self.proximal_steps.is_due(),
                 false => self.gains.is_due(&sweep, self.dual_objective),
             };
@@ -394,7 +396,7 @@ impl<'a, P: Problem> Learner<'a, P> {
 
     /// Whether it begins at the end.
     fn begin_resident(&mut self, residents: &Residents) -> Result<bool, TrainError> {
-        if self.rows.states.rows() == 0 {
+        if self.rows.problem.rows() == 0 {
             return Err(TrainError::NoWeight);
         }
         self.rows.begin_step();

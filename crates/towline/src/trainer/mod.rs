@@ -39,7 +39,7 @@ pub(crate) use link::Identity;
 pub use path::{Along, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
-pub(crate) use problem::Certify;
+pub(crate) use problem::{OwnRows, Problem};
 pub(crate) use problem_rows::{ProblemRows, renumber};
 pub use recipes::{train, train_all};
 pub(crate) use single::Single;

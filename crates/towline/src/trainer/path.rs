@@ -60,7 +60,7 @@ pub fn path<E: From<TrainError>>(
     let _paid = kept.map_err(TrainError::from)?;
     let each = &mut |number: usize, trained: &mut Vec<Trained>| each(number, trained);
     let group = Group { store, tasks: &options.tasks, options, budget, observer, chain: Some(along), each };
-    first.objective.loss.visit(group)
+    group.run()
 }
 
 /// Bytes of what goes on from one point to the next.

@@ -1,4 +1,6 @@
-//! The mathematics of one model in training, as the loop sees it: states of rows, sweeps, scans. One row has `width` dual variables.
+//! The mathematics of one model in training, as the loop sees it: its rows, sweeps, scans. One row has `width` dual variables.
+//!
+//! The loop is compiled once and calls these through a pointer, once a sweep or a row; what happens in a sweep is compiled for each loss and link.
 use super::Selection;
 use super::certificate::Certificate;
 use crate::block::{Row, RowInfo};
@@ -6,8 +8,52 @@ use crate::order::Order;
 use crate::residents::View;
 use crate::solver::Sweep;
 
+/// Rows move dual variables, dual variables move weights.
+pub trait Problem: OwnRows + Certify + LookBack + Send {
+    /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
+    fn is_proximal(&self) -> bool;
+
+    /// Visits its rows in the order that `order` has laid out.
+    fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep;
+
+    /// How much its row `i` is worth keeping in memory.
+    fn score(&self, selection: Selection, row: Row, i: usize) -> f64;
+
+    /// Sweeps over all rows before [`advance`](Self::advance).
+    fn sweeps(&self) -> u32;
+
+    /// Every row has had its turn: the proximal centre may move.
+    fn advance(&mut self);
+
+    /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for each column.
+    fn weights(&self) -> &[f64];
+
+    /// Weights that a checkpoint needs besides the dual variables.
+    fn to_save(&self) -> &[f64];
+
+    /// Σ βx, where the weights are not just that.
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// The same as [`weights`](Self::weights), for good.
+    fn into_weights(self: Box<Self>) -> Vec<f64>;
+}
+
 /// What a model keeps of each of its resident rows.
-pub trait States: Send {
+pub trait OwnRows {
+    /// Dual variables a row.
+    fn width(&self) -> usize;
+
+    /// Whether a row has a part in the objective, and not weight 0.
+    fn wants(&self, info: &RowInfo) -> bool;
+
+    /// Appends a row that is wanted, its dual variables brought within their bounds.
+    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]);
+
+    /// Rows have come: the first ones tell what the data is like.
+    fn see(&mut self);
+
     /// How many rows there are.
     fn rows(&self) -> usize;
 
@@ -21,66 +67,19 @@ pub trait States: Send {
     fn clear(&mut self);
 }
 
-/// Rows move dual variables, dual variables move weights.
-pub trait Problem: Certify + LookBack + Send {
-    /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
-    const IS_PROXIMAL: bool;
-
-    /// Rows have come: the first ones tell what the data is like.
-    fn see(&mut self, states: &Self::States);
-
-    /// Visits rows in the order that `order` has laid out.
-    fn sweep(&mut self, rows: View, states: &mut Self::States, order: &mut dyn Order) -> Sweep;
-
-    /// How much row `i` is worth keeping in memory.
-    fn score(&self, selection: Selection, row: Row, states: &Self::States, i: usize) -> f64;
-
-    /// Sweeps over all rows before [`advance`](Self::advance).
-    fn sweeps(&self) -> u32;
-
-    /// Every row has had its turn: the proximal centre may move.
-    fn advance(&mut self);
-
-    /// Weights that a checkpoint needs besides the dual variables.
-    fn to_save(&self) -> &[f64];
-
-    /// The weights that a certificate speaks of, for good.
-    fn into_weights(self) -> Vec<f64>;
-
-    /// Σ βx, for good, where the weights are not just that.
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
-    }
-}
-
 /// One scan over all rows at fixed weights tells how far from the optimum they can be at most.
 pub trait Certify {
-    /// The states of rows.
-    type States: States;
-
-    /// No rows.
-    fn no_states(&self) -> Self::States;
-
-    /// Dual variables a row.
-    fn width(&self) -> usize;
-
-    /// Whether a row has a part in the objective, and not weight 0.
-    fn wants(&self, info: &RowInfo) -> bool;
-
-    /// Appends a row that is wanted, its dual variables brought within their bounds.
-    fn push(&self, states: &mut Self::States, info: &RowInfo, sq_norm: f64, duals: &[f64]);
-
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
 
-    /// Adds a row, and returns its slack ([`crate::loss::Loss::slack`]).
-    fn scan(&mut self, row: Row, states: &Self::States, i: usize) -> f64;
+    /// Adds one of its own rows, and returns its slack ([`crate::loss::Loss::slack`]).
+    fn scan_own(&mut self, row: Row, i: usize) -> f64;
+
+    /// Adds a row that is wanted, whose dual variables are brought within their bounds.
+    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]);
 
     /// What came of it. Sums over all rows that the scan made anew replace those that were updated step by step.
     fn end_scan(&mut self) -> Certificate;
-
-    /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for each column.
-    fn weights(&self) -> &[f64];
 }
 
 /// Rows of a pass are read anyway: with one more product each they also tell the objective at the weights with which the pass began.

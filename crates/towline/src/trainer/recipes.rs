@@ -41,12 +41,12 @@ pub fn train_all(
             Ok::<(), TrainError>(())
         };
         let group = Group { store: store.clone(), tasks, options, budget, observer: &mut *observer, chain: None, each };
-        tasks[0].objective.loss.visit(group)?;
+        group.run()?;
     }
     Ok(all)
 }
 
-/// Whether models of both objectives have the same types, and so can train together.
+/// Whether models of both objectives take the same memory, and so one plan is for both.
 fn is_alike(a: &Objective, b: &Objective) -> bool {
     let is_group = |objective: &Objective| matches!(objective.penalty, AnyPenalty::Group(_));
     let kind = |objective: &Objective| objective.targets.multiclass();
@@ -73,44 +73,46 @@ pub struct Group<'a, E> {
     pub each: &'a mut TakesModels<'a, E>,
 }
 
-impl<E: From<TrainError>> LossVisitor for Group<'_, E> {
-    type Out = Result<Cost, E>;
+/// What a task asks for, as one of the kinds of problems.
+pub fn problem(task: &Task, columns: usize) -> Box<dyn Problem> {
+    let objective = &task.objective;
+    match objective.targets.multiclass() {
+        Some(Multiclass::CrammerSinger) => Box::new(Joint::new(CrammerSinger, columns, objective.clone())),
+        Some(Multiclass::Softmax) => Box::new(Joint::new(Softmax, columns, objective.clone())),
+        Some(Multiclass::OneVsRest) | None => objective.loss.visit(WithLoss { task, columns }),
+    }
+}
+
+struct WithLoss<'a> {
+    task: &'a Task,
+    columns: usize,
+}
+
+impl LossVisitor for WithLoss<'_> {
+    type Out = Box<dyn Problem>;
 
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
-        let columns = self.store.shape().columns as usize;
-        let first = &self.tasks[0].objective;
-        match first.targets.multiclass() {
-            Some(Multiclass::CrammerSinger) => {
-                return self.run(|task| Joint::new(CrammerSinger, columns, task.objective.clone()));
-            }
-            Some(Multiclass::Softmax) => {
-                return self.run(|task| Joint::new(Softmax, columns, task.objective.clone()));
-            }
-            Some(Multiclass::OneVsRest) | None => {}
+        let WithLoss { task, columns } = self;
+        let objective = task.objective.clone();
+        if objective.is_plain_l2() {
+            return Box::new(Single::new(loss, Identity::new(columns, objective.bias), objective));
         }
-        if first.is_plain_l2() {
-            return self.run(|task| {
-                let objective = &task.objective;
-                Single::new(loss, Identity::new(columns, objective.bias), objective.clone())
-            });
-        }
-        match &first.penalty {
-            AnyPenalty::Group(_) => self.run(|task| {
-                let AnyPenalty::Group(group) = &task.objective.penalty else { unreachable!("tasks are alike") };
+        match &task.objective.penalty {
+            AnyPenalty::Group(group) => {
                 let lazy = GroupShrinkage::new(group.clone(), 1.0);
-                Single::new(loss, Proximal::new(columns, task, lazy), task.objective.clone())
-            }),
-            _ => self.run(|task| {
+                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+            }
+            _ => {
                 let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
-                Single::new(loss, Proximal::new(columns, task, lazy), task.objective.clone())
-            }),
+                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+            }
         }
     }
 }
 
 impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
-    fn run<P: Problem>(self, make: impl Fn(&Task) -> P) -> Result<Cost, E> {
+    pub fn run(self) -> Result<Cost, E> {
         let Group { store, tasks, options, budget, observer, chain, each } = self;
         let plan = Plan::for_wave(&*store, &tasks[0].objective, tasks.len(), budget);
         let (plan, mut size) = plan.map_err(TrainError::from)?;
@@ -124,7 +126,7 @@ impl<E: From<TrainError>> Group<'_, E> {
         for (number, wave) in tasks.chunks(size).enumerate() {
             let started = along.as_ref().map(|along| path::chained(along, wave));
             let before = run.shared_cost();
-            let mut trained = run.train(started.as_deref().unwrap_or(wave), &make)?;
+            let mut trained = run.train(started.as_deref().unwrap_or(wave))?;
             if chained {
                 trained.iter_mut().for_each(|trained| trained.cost = trained.cost.without(&before));
             }

@@ -10,13 +10,13 @@ use super::cache;
 use super::learner::{ABSENT, Learner, Phase};
 use super::limits::Limits;
 use super::plan::{Plan, READ_AHEAD};
-use super::problem::Problem;
 use super::problem_rows::renumber;
+use super::recipes;
 use super::{Certificate, Cost, Observer, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
 use crate::order::shuffle;
 use crate::residents::Residents;
-use crate::store::{BlockId, BlockStore, Lent, ReadAhead};
+use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
 
 /// While several models train in memory, they are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
@@ -84,13 +84,9 @@ impl<'a> Run<'a> {
     }
 
     /// Trains a wave of models together.
-    pub fn train<'t, P: Problem>(
-        &mut self,
-        tasks: &'t [Task],
-        make: impl Fn(&'t Task) -> P,
-    ) -> Result<Vec<Trained>, TrainError> {
-        let rows = self.store.shape().rows;
-        let new = |task| Learner::new(make(task), task, self.options, &self.plan, rows);
+    pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
+        let Shape { rows, columns, .. } = self.store.shape();
+        let new = |task| Learner::new(recipes::problem(task, columns as usize), task, self.options, &self.plan, rows);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
             self.run_in_memory(&mut learners)?;
@@ -110,7 +106,7 @@ impl<'a> Run<'a> {
     }
 
     /// Everything is resident: read once, then each model goes its own way.
-    fn run_in_memory<P: Problem>(&mut self, learners: &mut [Learner<P>]) -> Result<(), TrainError> {
+    fn run_in_memory(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         if self.cost.passes == 0 && self.store.resident().is_none() {
             (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
             self.take_blocks(usize::MAX, learners)?;
@@ -133,7 +129,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn run_out_of_core<P: Problem>(&mut self, learners: &mut [Learner<P>]) -> Result<(), TrainError> {
+    fn run_out_of_core(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         // Rows that an earlier wave left behind.
         self.keep(&vec![false; self.residents.rows()], learners);
         while learners.iter().any(|learner| !learner.is_done()) {
@@ -163,12 +159,7 @@ impl<'a> Run<'a> {
     }
 
     /// Goes over the blocks in this order. False if somebody has asked to stop on the way.
-    fn pass<P: Problem>(
-        &mut self,
-        order: &[BlockId],
-        training: bool,
-        learners: &mut [Learner<P>],
-    ) -> Result<bool, TrainError> {
+    fn pass(&mut self, order: &[BlockId], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
         let steps = if training { self.steps(order) } else { vec![order.len()] };
         // The reader runs ahead over the whole pass, across steps.
         order.iter().for_each(|&id| self.reader.request(id));
@@ -216,7 +207,7 @@ impl<'a> Run<'a> {
     }
 
     /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody trains on.
-    fn take_blocks<P: Problem>(&mut self, blocks: usize, learners: &mut [Learner<P>]) -> Result<(), TrainError> {
+    fn take_blocks(&mut self, blocks: usize, learners: &mut [Learner]) -> Result<(), TrainError> {
         let mut places = Vec::new();
         for _ in 0..blocks {
             let waiting = Instant::now();
@@ -233,7 +224,7 @@ impl<'a> Run<'a> {
     }
 
     /// Where each row of the block is in memory from now on: nowhere, if it is there already or nobody trains on it.
-    fn make_resident<P: Problem>(&mut self, block: &Lent, first: u64, learners: &[Learner<P>], places: &mut Vec<u32>) {
+    fn make_resident(&mut self, block: &Lent, first: u64, learners: &[Learner], places: &mut Vec<u32>) {
         places.clear();
         for i in 0..block.rows() {
             let position = first + i as u64;
@@ -249,7 +240,7 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps the rows that are worth it to some model and forgets the others.
-    fn keep_informative<P: Problem>(&mut self, learners: &mut [Learner<P>]) {
+    fn keep_informative(&mut self, learners: &mut [Learner]) {
         let mut best = vec![u32::MAX; self.residents.rows()];
         for learner in learners.iter().filter(|learner| learner.phase == Phase::Training) {
             learner.rank(&mut best);
@@ -258,7 +249,7 @@ impl<'a> Run<'a> {
         self.keep(&keep, learners);
     }
 
-    fn keep<P: Problem>(&mut self, keep: &[bool], learners: &mut [Learner<P>]) {
+    fn keep(&mut self, keep: &[bool], learners: &mut [Learner]) {
         for (&position, &stays) in self.residents.positions.iter().zip(keep) {
             let (word, bit) = (position as usize / 64, 1u64 << (position % 64));
             self.cached[word] = if stays { self.cached[word] | bit } else { self.cached[word] & !bit };
@@ -268,7 +259,7 @@ impl<'a> Run<'a> {
         learners.iter_mut().for_each(|learner| learner.retain(keep, &numbers));
     }
 
-    fn observe<P: Problem>(&mut self, learners: &[Learner<P>]) {
+    fn observe(&mut self, learners: &[Learner]) {
         let mut cost = learners.iter().fold(self.earlier, |cost, learner| cost.with(&learner.cost)).with(&self.cost);
         cost.seconds = self.limits.seconds();
         let certificates: Option<Vec<Certificate>> = learners.iter().map(|learner| learner.certificate).collect();
@@ -285,10 +276,10 @@ impl<'a> Run<'a> {
 }
 
 /// Calls `work` for each model, on several threads if there are several. Models know nothing of each other, so the number of threads changes nothing.
-fn each<'a, P: Problem>(
+fn each<'a>(
     threads: &rayon::ThreadPool,
-    learners: &mut [Learner<'a, P>],
-    work: impl Fn(&mut Learner<'a, P>) -> Result<(), TrainError> + Send + Sync,
+    learners: &mut [Learner<'a>],
+    work: impl Fn(&mut Learner<'a>) -> Result<(), TrainError> + Send + Sync,
 ) -> Result<(), TrainError> {
     match learners {
         [alone] => work(alone),

@@ -2,7 +2,7 @@
 use super::Selection;
 use super::certificate::{Certificate, Losses};
 use super::link::Link;
-use super::problem::{Certify, LookBack, Problem, States};
+use super::problem::{Certify, LookBack, OwnRows, Problem};
 use crate::block::{Row, RowInfo};
 use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
@@ -16,6 +16,8 @@ pub struct Single<L, K> {
     /// The weights, and how they follow the dual variables.
     link: K,
     objective: Objective,
+    /// Its resident rows.
+    states: Vec<RowState>,
     /// Losses at the weights with which the pass began; the link remembers these meanwhile.
     look_back: Option<Losses>,
 }
@@ -23,7 +25,25 @@ pub struct Single<L, K> {
 impl<L: Loss, K: Link> Single<L, K> {
     /// No row has been seen.
     pub fn new(loss: L, link: K, objective: Objective) -> Self {
-        Single { loss, link, objective, look_back: None }
+        Single { loss, link, objective, states: Vec::new(), look_back: None }
+    }
+
+    /// A row that is wanted, its dual variable brought within its bounds.
+    fn state(&self, info: &RowInfo, sq_norm: f64, dual: f64) -> RowState {
+        let (y, c) = self.objective.row(info);
+        let (low, high) = self.loss.dual_bounds(y, c);
+        let sq_norm = sq_norm + self.objective.bias * self.objective.bias;
+        RowState { y, c, sq_norm, beta: dual.clamp(low, high) }
+    }
+
+    /// Its rows with the signs of targets and dual variables turned, for a model of the other side.
+    pub fn turned_rows(&self) -> Vec<RowState> {
+        self.states.iter().map(|state| RowState { y: -state.y, beta: -state.beta, ..*state }).collect()
+    }
+
+    /// Takes over rows.
+    pub fn set_rows(&mut self, rows: Vec<RowState>) {
+        self.states = rows;
     }
 
     /// The weights, to change them from outside.
@@ -42,37 +62,52 @@ impl<L: Loss, K: Link> Single<L, K> {
     }
 }
 
-impl States for Vec<RowState> {
+impl<L: Loss, K: Link> OwnRows for Single<L, K> {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn wants(&self, info: &RowInfo) -> bool {
+        self.objective.row(info).1 > 0.0
+    }
+
+    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
+        let state = self.state(info, sq_norm, duals[0]);
+        self.states.push(state);
+    }
+
+    fn see(&mut self) {
+        self.link.see(&self.states);
+    }
+
     fn rows(&self) -> usize {
-        self.len()
+        self.states.len()
     }
 
     fn duals(&self, i: usize) -> &[f64] {
-        std::slice::from_ref(&self[i].beta)
+        std::slice::from_ref(&self.states[i].beta)
     }
 
     fn retain(&mut self, keep: &[bool]) {
-        residents::retain(self, keep);
+        residents::retain(&mut self.states, keep);
     }
 
     fn clear(&mut self) {
-        self.clear();
+        self.states = Vec::new();
     }
 }
 
 impl<L: Loss, K: Link> Problem for Single<L, K> {
-    const IS_PROXIMAL: bool = K::IS_PROXIMAL;
-
-    fn see(&mut self, states: &Vec<RowState>) {
-        self.link.see(states);
+    fn is_proximal(&self) -> bool {
+        K::IS_PROXIMAL
     }
 
-    fn sweep(&mut self, rows: View, states: &mut Vec<RowState>, order: &mut dyn Order) -> Sweep {
-        solver::sweep(self.loss, rows, states, &mut self.link, order)
+    fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep {
+        solver::sweep(self.loss, rows, &mut self.states, &mut self.link, order)
     }
 
-    fn score(&self, selection: Selection, row: Row, states: &Vec<RowState>, i: usize) -> f64 {
-        selection.score(self.loss, &self.link, row, &states[i])
+    fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
+        selection.score(self.loss, &self.link, row, &self.states[i])
     }
 
     fn sweeps(&self) -> u32 {
@@ -83,11 +118,15 @@ impl<L: Loss, K: Link> Problem for Single<L, K> {
         self.link.advance();
     }
 
+    fn weights(&self) -> &[f64] {
+        self.link.weights()
+    }
+
     fn to_save(&self) -> &[f64] {
         self.link.to_save()
     }
 
-    fn into_weights(self) -> Vec<f64> {
+    fn into_weights(self: Box<Self>) -> Vec<f64> {
         self.link.into_weights()
     }
 
@@ -97,44 +136,25 @@ impl<L: Loss, K: Link> Problem for Single<L, K> {
 }
 
 impl<L: Loss, K: Link> Certify for Single<L, K> {
-    type States = Vec<RowState>;
-
-    fn no_states(&self) -> Vec<RowState> {
-        Vec::new()
-    }
-
-    fn width(&self) -> usize {
-        1
-    }
-
-    fn wants(&self, info: &RowInfo) -> bool {
-        self.objective.row(info).1 > 0.0
-    }
-
-    fn push(&self, states: &mut Vec<RowState>, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
-        let (y, c) = self.objective.row(info);
-        let (low, high) = self.loss.dual_bounds(y, c);
-        let sq_norm = sq_norm + self.objective.bias * self.objective.bias;
-        states.push(RowState { y, c, sq_norm, beta: duals[0].clamp(low, high) });
-    }
-
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         self.look_back = None;
         self.link.begin_scan(dual_sums);
     }
 
-    fn scan(&mut self, row: Row, states: &Vec<RowState>, i: usize) -> f64 {
-        let state = &states[i];
+    fn scan_own(&mut self, row: Row, i: usize) -> f64 {
+        let state = &self.states[i];
         let z = self.link.scan(self.loss, row, state);
         self.loss.slack(state.y, z, state.beta, state.c)
     }
 
-    fn end_scan(&mut self) -> Certificate {
-        self.link.end_scan()
+    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]) {
+        let state = self.state(info, 0.0, duals[0]);
+        duals[0] = state.beta;
+        self.link.scan(self.loss, row, &state);
     }
 
-    fn weights(&self) -> &[f64] {
-        self.link.weights()
+    fn end_scan(&mut self) -> Certificate {
+        self.link.end_scan()
     }
 }
 
