@@ -75,13 +75,19 @@ impl HeldOut {
             // Features are scaled through the weights; only the length of rows cannot be.
             let scale = if train.manifest().scale == Scale::Rows { Scale::Rows } else { Scale::None };
             let threads = reading.threads;
-            let options = PackOptions { read: reading, scale, threads, ..PackOptions::default() };
+            let read = ReadOptions { fourier: train.manifest().fourier, ..reading };
+            let options = PackOptions { read, scale, threads, ..PackOptions::default() };
             pack(&[Input::new(test)], &path, &options, budget, &Progress::default())?;
             let store = DiskStore::open(&path)?;
             (Some(folder), store)
         };
         if store.manifest().named_features != train.manifest().named_features {
             bail!("{test}: one of training and test data has named columns and the other has numbered features");
+        }
+        if store.manifest().fourier != train.manifest().fourier {
+            bail!(
+                "{test}: its rows were not mapped to the same random Fourier features as those of training; name the file"
+            );
         }
         let shape = store.shape();
         let scaled = !matches!(train.manifest().scale, Scale::None | Scale::Rows);

@@ -63,6 +63,7 @@ fn model_text(model: &Model) -> String {
     let top: Vec<String> = order.iter().take(SHOWN).map(describe).collect();
     let line = |name: &str, value: String| (name.to_string(), value);
     let method = header.baseline.map_or(String::new(), |baseline| format!(" by {}", baseline.name()));
+    let map = header.fourier.map_or(String::new(), |map| format!(", mapped to {}", map.describe()));
     let targets = match &header.objective.targets {
         Targets::Binary { names, weights, .. } => {
             format!("{} (score below 0, weight {}) and {} (weight {})", names[0], weights[0], names[1], weights[1])
@@ -80,7 +81,7 @@ fn model_text(model: &Model) -> String {
     };
     let intercepts: Vec<String> = header.intercepts.iter().take(SHOWN).map(|&number| show::number(number)).collect();
     show::table(&[
-        line("model", format!("by {}, trained on {} rows{method}", header.created_by, show::count(header.rows))),
+        line("model", format!("by {}, trained on {} rows{method}{map}", header.created_by, show::count(header.rows))),
         line(
             "objective",
             format!(
@@ -169,6 +170,9 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
     line("row order", order);
     line("columns", if manifest.renumbered { "by frequency" } else { "in feature order" }.to_string());
     line("scale", format!("{:?}", manifest.scale).to_lowercase());
+    if let Some(map) = manifest.fourier {
+        line("map", map.describe());
+    }
     line("precision", format!("{:?}", manifest.precision).to_lowercase());
     line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
     line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());

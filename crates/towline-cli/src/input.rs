@@ -127,7 +127,7 @@ impl InputArguments {
             delimiter: self.delimiter,
             precision,
         };
-        ReadOptions { format: self.format, libsvm, table, threads }
+        ReadOptions { format: self.format, libsvm, table, threads, fourier: None }
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
-use towline::input::{Input, Progress};
+use towline::input::{FourierMap, Input, Progress, ReadOptions};
 use towline::pack::{PackOptions, Packed};
 use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
@@ -59,6 +59,15 @@ pub struct Arguments {
     /// Scale rows to unit length, features to [0, 1], or features by their standard deviation
     #[arg(long, value_enum, default_value_t = ScaleName::None)]
     scale: ScaleName,
+    /// Map rows to this many random Fourier features, whose products are close to the kernel exp(-gamma |x - y|^2)
+    #[arg(long, value_name = "FEATURES", requires = "gamma", conflicts_with = "scale")]
+    rff: Option<u32>,
+    /// The gamma of that kernel
+    #[arg(long, requires = "rff")]
+    gamma: Option<f64>,
+    /// The seed of that map
+    #[arg(long, default_value_t = 0, requires = "rff")]
+    rff_seed: u64,
     /// How values are kept
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
     precision: PrecisionName,
@@ -109,14 +118,15 @@ enum PrecisionName {
 }
 
 impl Arguments {
-    fn options(&self) -> PackOptions {
+    fn options(&self) -> anyhow::Result<PackOptions> {
         let precision = match self.precision {
             PrecisionName::F32 => Precision::F32,
             PrecisionName::F64 => Precision::F64,
         };
         let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
-        PackOptions {
-            read: self.reading.options(precision, threads, true),
+        let map = self.rff.zip(self.gamma).map(|(rff, gamma)| FourierMap::new(rff, gamma, self.rff_seed));
+        Ok(PackOptions {
+            read: ReadOptions { fourier: map.transpose()?, ..self.reading.options(precision, threads, true) },
             weights: self.weights.as_deref().map(Input::new),
             existing: match (self.force, self.append) {
                 (true, _) => Existing::Replace,
@@ -135,7 +145,7 @@ impl Arguments {
             block_bytes: self.block_size,
             threads,
             stop: Arc::default(),
-        }
+        })
     }
 }
 
@@ -147,7 +157,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("standard input is named twice; it can be read only once");
     }
     let inputs = expand(&arguments.inputs)?;
-    let options = arguments.options();
+    let options = arguments.options()?;
     let stop = options.stop.clone();
     ctrlc::set_handler(move || stop_once(&stop)).context("cannot watch for Ctrl-C")?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));

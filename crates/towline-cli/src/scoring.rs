@@ -33,7 +33,8 @@ pub fn score(
     if name != "-" && Path::new(name).is_dir() {
         return score_store(model, &scorer, Path::new(name), budget, each);
     }
-    let mut source = input::open(&[Input::new(name)], options, budget, &Progress::default())?;
+    let options = ReadOptions { fourier: model.header.fourier, ..options.clone() };
+    let mut source = input::open(&[Input::new(name)], &options, budget, &Progress::default())?;
     if source.features_are_named() != model.header.named_features && model.header.hash_bits.is_none() {
         let kind = |named| if named { "named columns" } else { "numbered features" };
         let (model_has, input_has) = (kind(model.header.named_features), kind(source.features_are_named()));
@@ -95,6 +96,12 @@ fn score_store(
     mut each: impl FnMut(Scored) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let store = DiskStore::open(path)?;
+    if store.manifest().fourier != model.header.fourier {
+        anyhow::bail!(
+            "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it was packed from",
+            path.display()
+        );
+    }
     let features = FeatureMap::read(path, store.manifest(), budget)?;
     let outputs = scorer.outputs();
     let shape = store.shape();

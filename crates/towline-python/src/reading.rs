@@ -81,7 +81,7 @@ impl Reading {
             precision,
         };
         let format = self.format.as_deref().map(str::parse).transpose().map_err(bad_value)?;
-        Ok(ReadOptions { format, libsvm, table, threads: self.threads() })
+        Ok(ReadOptions { format, libsvm, table, threads: self.threads(), fourier: None })
     }
 }
 

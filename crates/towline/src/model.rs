@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::baselines::Baseline;
+use crate::input::FourierMap;
 use crate::objective::{Objective, Targets};
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
@@ -52,7 +53,10 @@ pub struct Header {
     pub features: u64,
     /// Added to the score of each output.
     pub intercepts: Vec<f64>,
-    /// Whether rows are scaled to unit length first.
+    /// What rows are mapped to first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<FourierMap>,
+    /// Whether rows are scaled to unit length then.
     pub unit_rows: bool,
     /// Whether features have names.
     pub named_features: bool,
@@ -141,6 +145,7 @@ pub enum ModelError {
 struct Data {
     rows: u64,
     features: u64,
+    fourier: Option<FourierMap>,
     unit_rows: bool,
     named_features: bool,
 }
@@ -152,6 +157,7 @@ impl Model {
         let data = Data {
             rows: manifest.rows,
             features: manifest.features,
+            fourier: manifest.fourier,
             unit_rows: manifest.scale == Scale::Rows,
             named_features: manifest.named_features,
         };
@@ -160,7 +166,7 @@ impl Model {
 
     /// The same for rows without names, in memory: column j is feature number j.
     pub fn of_columns(trained: &[Trained], objective: &Objective, rows: u64, columns: u64) -> Model {
-        let data = Data { rows, features: columns, unit_rows: false, named_features: false };
+        let data = Data { rows, features: columns, fourier: None, unit_rows: false, named_features: false };
         Model::assemble(trained, objective, data, |column| (FeatureName::Number(column.into()), None))
     }
 
@@ -170,7 +176,7 @@ impl Model {
         data: Data,
         feature: impl Fn(u32) -> (FeatureName<'a>, Option<Scaling>),
     ) -> Model {
-        let Data { rows, features, unit_rows, named_features } = data;
+        let Data { rows, features, fourier, unit_rows, named_features } = data;
         let width = objective.width();
         let outputs = trained.len() * width;
         let weight = |column: usize, output: usize| trained[output / width].weights[column * width + output % width];
@@ -210,6 +216,7 @@ impl Model {
             rows,
             features,
             intercepts,
+            fourier,
             unit_rows,
             named_features,
             hash_bits: None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
+use super::fourier::{self, FourierMap};
 use super::libsvm::{Libsvm, LibsvmOptions};
 use super::table::TableOptions;
 use super::text::{TextFormat, TextLimits, TextSource};
@@ -94,6 +95,8 @@ pub struct ReadOptions {
     pub table: TableOptions,
     /// Threads that parse.
     pub threads: usize,
+    /// What rows are mapped to while they are read.
+    pub fourier: Option<FourierMap>,
 }
 
 /// How much of an input is looked at to recognise it.
@@ -101,6 +104,17 @@ const PEEK_BYTES: usize = 16 << 10;
 
 /// Opens all `inputs` as one source of rows.
 pub fn open(
+    inputs: &[Input],
+    options: &ReadOptions,
+    budget: &Budget,
+    progress: &Progress,
+) -> Result<Box<dyn RowSource>, InputError> {
+    let source = open_raw(inputs, options, budget, progress)?;
+    let file = inputs.first().map_or_else(String::new, Input::name);
+    fourier::mapped(options.fourier, source, budget).map_err(|source| InputError::Budget { file, source })
+}
+
+fn open_raw(
     inputs: &[Input],
     options: &ReadOptions,
     budget: &Budget,

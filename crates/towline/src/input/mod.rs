@@ -10,6 +10,7 @@ pub mod batch;
 pub mod bytes;
 pub mod csv;
 mod detect;
+pub mod fourier;
 pub mod libsvm;
 pub mod number;
 mod separators;
@@ -22,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, open};
+pub use fourier::FourierMap;
 pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;

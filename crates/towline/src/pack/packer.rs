@@ -14,7 +14,7 @@ use super::weights::WeightFile;
 use super::{PackError, PackOptions};
 use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
-use crate::input::{InputError, Progress, RowBatch, RowSource};
+use crate::input::{FourierMap, InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
 use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
@@ -350,6 +350,7 @@ impl<'a> Packer<'a> {
             layout,
             precision: self.options.precision,
             scale: self.options.scale,
+            fourier: self.options.read.fourier,
             shuffle_seed: old.map_or(self.options.shuffle_seed, |m| m.shuffle_seed),
             renumbered: old.map_or(self.options.renumber, |m| m.renumbered),
             named_features: self.named,
@@ -382,6 +383,13 @@ fn check_fits(old: &Manifest, named: bool, options: &PackOptions) -> Result<(), 
         return mismatch(
             format!("the store has {} and the input has {}", kind(old.named_features), kind(named)),
             "append the same kind of input",
+        );
+    }
+    if old.fourier != options.read.fourier {
+        let kind = |map: Option<FourierMap>| map.map_or("rows as they are".into(), |map| map.describe());
+        return mismatch(
+            format!("the store has {} and these rows would be {}", kind(old.fourier), kind(options.read.fourier)),
+            "append with the same --rff, --gamma and --rff-seed",
         );
     }
     if old.precision != options.precision {

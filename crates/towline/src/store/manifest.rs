@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::StoreError;
 use crate::block::Layout;
-use crate::input::Input;
 use crate::input::libsvm::Precision;
+use crate::input::{FourierMap, Input};
 
 /// The version of the store format that this program writes and reads.
 pub const VERSION: u64 = 1;
@@ -38,6 +38,9 @@ pub struct Manifest {
     pub precision: Precision,
     /// How rows or features were scaled.
     pub scale: Scale,
+    /// The random Fourier features that rows were mapped to while packing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<FourierMap>,
     /// Whether the rows of the first generation were shuffled; the seed if so.
     pub shuffle_seed: Option<u64>,
     /// Whether the columns of the first generation are numbered by frequency.

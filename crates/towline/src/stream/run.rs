@@ -416,6 +416,7 @@ impl Gather<'_> {
             rows: self.report.rows,
             features: features.len() as u64,
             intercepts,
+            fourier: None,
             unit_rows: false,
             named_features: self.named && options.hash_bits.is_none(),
             hash_bits: options.hash_bits,

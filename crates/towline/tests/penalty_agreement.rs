@@ -1,0 +1,122 @@
+//! Objectives with other penalties agree with scikit-learn, celer, skglm and LIBLINEAR on extracts of real data sets, in memory and in ten blocks.
+//!
+//! `benchmarks/reference.py` solved the problems; `tests/data/README.md` says where the data is from.
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use towline::budget::Budget;
+use towline::input::{Input, Progress};
+use towline::loss::AnyLoss;
+use towline::objective::{Objective, Targets};
+use towline::pack::{PackOptions, pack};
+use towline::penalty::{AnyPenalty, GroupMap, read_groups};
+use towline::store::features::{FeatureMap, FeatureName};
+use towline::store::{BlockStore, DiskStore};
+use towline::trainer::{Plan, Status, TrainOptions, train};
+
+#[derive(Deserialize)]
+struct Reference {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    data: String,
+    loss: String,
+    penalty: String,
+    lambda: f64,
+    #[serde(default)]
+    l1_ratio: f64,
+    c: f64,
+    intercept: bool,
+    objective: f64,
+    peers: Vec<String>,
+}
+
+/// What the project promises, as a part of the objective.
+const AGREEMENT: f64 = 1e-6;
+/// How exact the other programs were.
+const REFERENCE_TOLERANCE: f64 = 1e-7;
+
+/// The data in one block, and in about ten to thirty: sizes of blocks are planned for the most general layout.
+fn stores(folder: &Path, data: &str, into: &Path) -> [Arc<DiskStore>; 2] {
+    let input = [Input::File(folder.join(format!("{data}.svm.zst")))];
+    let make = |name: &str, block_bytes: Option<u64>| {
+        let path = into.join(format!("{data}-{name}"));
+        if !path.exists() {
+            let options = PackOptions { block_bytes, ..PackOptions::default() };
+            pack(&input, &path, &options, &Budget::unlimited(), &Progress::default()).unwrap();
+        }
+        Arc::new(DiskStore::open(&path).unwrap())
+    };
+    let whole = make("whole", None);
+    let shape = whole.shape();
+    let parts = make("parts", Some(shape.layout.resident_bytes(shape.rows, shape.values) / 10));
+    assert!(whole.blocks().len() == 1 && (8..=40).contains(&parts.blocks().len()), "{}", parts.blocks().len());
+    [whole, parts]
+}
+
+/// Features in threes, in the order of their numbers.
+fn groups(store: &DiskStore) -> GroupMap {
+    let features = FeatureMap::read(store.path(), store.manifest(), &Budget::unlimited()).unwrap();
+    let mut numbers: Vec<u64> = (0..features.len() as u32)
+        .map(|column| match features.name(column) {
+            FeatureName::Number(number) => number,
+            FeatureName::Name(name) => panic!("features have numbers, not names such as {name}"),
+        })
+        .collect();
+    numbers.sort_unstable();
+    let line = |group: &[u64]| group.iter().map(u64::to_string).collect::<Vec<_>>().join(" ") + "\n";
+    let text: String = numbers.chunks(3).map(line).collect();
+    read_groups(&text, &features, false).unwrap()
+}
+
+fn objective(case: &Case, store: &DiskStore) -> Objective {
+    let loss = AnyLoss::from_name(&case.loss, 0.1, 1.0).unwrap();
+    let targets = match loss.is_classification() {
+        true => Targets::binary(&store.manifest().labels, None).unwrap(),
+        false => Targets::Numbers,
+    };
+    let penalty = AnyPenalty::from_name(&case.penalty, case.lambda, case.l1_ratio, Some(groups(store))).unwrap();
+    let (bias, intercept) = (if case.intercept { 1.0 } else { 0.0 }, case.intercept);
+    Objective { loss, c: case.c, bias, penalty, intercept, targets }
+}
+
+#[test]
+fn objectives_agree_with_other_programs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let text = std::fs::read_to_string(folder.join("reference-penalties.json")).unwrap();
+    let reference: Reference = serde_json::from_str(&text).unwrap();
+    let into = tempfile::tempdir().unwrap();
+    let mut kinds = BTreeSet::new();
+    for case in &reference.cases {
+        for store in stores(&folder, &case.data, into.path()) {
+            let objective = objective(case, &store);
+            let least = Plan::for_models(&*store, &objective, 1, &Budget::new(0)).unwrap_err().least_bytes;
+            let budget = if store.blocks().len() == 1 { Budget::unlimited() } else { Budget::new(least + least / 8) };
+            let options =
+                TrainOptions { tolerance: 0.9 * AGREEMENT, max_passes: 200_000, ..TrainOptions::new(objective) };
+            let name = format!(
+                "{} {} {} lambda {} intercept {} in {} blocks against {}",
+                case.data,
+                case.loss,
+                case.penalty,
+                case.lambda,
+                case.intercept,
+                store.blocks().len(),
+                case.peers.join(", ")
+            );
+            let trained = train(store, &options, &budget, &mut ()).unwrap();
+            assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);
+            let (found, wanted) = (trained.certificate.objective, case.objective);
+            assert!((found - wanted).abs() <= AGREEMENT * wanted, "{name}: {found}, there {wanted}");
+            let bound = trained.certificate.dual_objective;
+            assert!(bound <= wanted * (1.0 + 1e-12), "{name}: the bound {bound} is above what others reach, {wanted}");
+            assert!(found >= wanted * (1.0 - REFERENCE_TOLERANCE), "{name}: {found} is better than {wanted}");
+        }
+        kinds.insert((case.loss.as_str(), case.penalty.as_str(), case.intercept));
+    }
+    assert_eq!(kinds.len(), 8, "{kinds:?}");
+}
