@@ -48,7 +48,6 @@ fn model_info(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn model_text(model: &Model) -> String {
     const SHOWN: usize = 10;
     let header = &model.header;
-    let certificate = &header.certificate;
     let names = header.objective.targets.names();
     let largest = |i: usize| model.weights_of(i).iter().map(|weight| weight.abs()).fold(0.0, f64::max);
     let nonzero = model.features.len() as u64;
@@ -99,7 +98,10 @@ fn model_text(model: &Model) -> String {
         line("targets", targets),
         line(
             "value",
-            format!("{:.6}, at most {:.2e} of it above the optimum", certificate.objective, certificate.relative_gap()),
+            header.certificate.map_or("unknown: one pass over a stream".to_string(), |certificate| {
+                let (objective, gap) = (certificate.objective, certificate.relative_gap());
+                format!("{objective:.6}, at most {gap:.2e} of it above the optimum")
+            }),
         ),
         line("status", format!("{:?}", header.status).to_lowercase()),
         line(

@@ -22,6 +22,7 @@ mod resume;
 mod scoring;
 mod show;
 mod size;
+mod stream;
 mod summary;
 mod trace;
 mod train;

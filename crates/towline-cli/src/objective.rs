@@ -6,6 +6,7 @@ use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::DiskStore;
 use towline::store::manifest::LabelSummary;
+use towline::stream::StreamOptions;
 
 use crate::liblinear;
 use crate::penalty::PenaltyArguments;
@@ -97,6 +98,34 @@ impl ObjectiveArguments {
                 .map(|name| ObjectiveArguments { loss: Some(name.trim().to_string()), ..self.clone() })
                 .collect(),
         }
+    }
+
+    /// The same for a stream, whose labels are not known yet.
+    pub fn for_stream(&self, c: f64) -> anyhow::Result<StreamOptions> {
+        if self.multiclass().is_some_and(|multiclass| multiclass != Multiclass::OneVsRest) {
+            bail!("a stream tells many classes apart one against all others; leave -s 4 out");
+        }
+        let loss = self.loss(None)?;
+        let mut options = StreamOptions::new(loss, positive_number("-C", c)?);
+        if !loss.is_classification() && (self.positive.is_some() || !self.class_weight.is_empty()) {
+            bail!(
+                "--positive and --class-weight are for classification, and the {} loss is for regression",
+                loss.name()
+            );
+        }
+        (options.bias, options.positive) = (self.bias, self.positive.clone());
+        for word in &self.class_weight {
+            let weight = word.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+            match weight {
+                Some((name, weight)) if weight.is_finite() && weight >= 0.0 => {
+                    options.class_weights.push((name.to_string(), weight));
+                }
+                _ => bail!(
+                    "'{word}' is not a class weight for a stream; write LABEL=W with a number W that is 0 or more"
+                ),
+            }
+        }
+        Ok(options)
     }
 
     fn multiclass(&self) -> Option<Multiclass> {

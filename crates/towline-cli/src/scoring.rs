@@ -34,7 +34,7 @@ pub fn score(
         return score_store(model, &scorer, Path::new(name), budget, each);
     }
     let mut source = input::open(&[Input::new(name)], options, budget, &Progress::default())?;
-    if source.features_are_named() != model.header.named_features {
+    if source.features_are_named() != model.header.named_features && model.header.hash_bits.is_none() {
         let kind = |named| if named { "named columns" } else { "numbered features" };
         let (model_has, input_has) = (kind(model.header.named_features), kind(source.features_are_named()));
         anyhow::bail!(

@@ -15,7 +15,7 @@ pub fn json(
     begin: Instant,
     quality: Option<&Quality>,
 ) -> anyhow::Result<serde_json::Value> {
-    let (certificate, cost) = (&header.certificate, &header.cost);
+    let (certificate, cost) = (header.certificate, &header.cost);
     let classes = header.certificates.iter().zip(header.objective.targets.names()).map(|(certificate, name)| {
         serde_json::json!({
             "class": name,
@@ -28,9 +28,9 @@ pub fn json(
     Ok(serde_json::json!({
         "schema": 1,
         "status": header.status,
-        "objective": certificate.objective,
-        "dual_objective": certificate.dual_objective,
-        "relative_gap": certificate.relative_gap(),
+        "objective": certificate.map(|certificate| certificate.objective),
+        "dual_objective": certificate.map(|certificate| certificate.dual_objective),
+        "relative_gap": certificate.map(|certificate| certificate.relative_gap()),
         "passes": cost.passes,
         "sweeps": cost.sweeps,
         "bytes_read": cost.bytes_read,
@@ -43,7 +43,7 @@ pub fn json(
             "solve": cost.solve_seconds,
             "certify": cost.certify_seconds,
         },
-        "support": certificate.support,
+        "support": certificate.map(|certificate| certificate.support),
         "classes": classes.collect::<Vec<_>>(),
         "test": quality.map(Quality::json).transpose()?,
     }))
@@ -51,7 +51,7 @@ pub fn json(
 
 /// For a person.
 pub fn text(output: &Path, header: &Header, pack_seconds: f64, quality: Option<&Quality>) -> String {
-    let (certificate, cost) = (&header.certificate, &header.cost);
+    let cost = &header.cost;
     let is_baseline = header.baseline.is_some();
     let line = |name: &str, value: String| (name.to_string(), value);
     let status = match header.status {
@@ -61,19 +61,25 @@ pub fn text(output: &Path, header: &Header, pack_seconds: f64, quality: Option<&
         Status::OutOfPasses => "not converged: --max-passes reached",
         Status::OutOfTime => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",
+        Status::Streamed => "one pass over a stream",
     };
     let mut lines = vec![line("status", status.to_string())];
     if let Some(multiclass) = header.objective.targets.multiclass() {
         let classes = header.objective.targets.names().len();
         lines.push(line("classes", format!("{classes}, {}", multiclass.name())));
     }
+    if let Some(certificate) = header.certificate {
+        let bound = if is_baseline { "lower bound" } else { "dual objective" };
+        lines.extend([
+            line("objective", format!("{:.6}", certificate.objective)),
+            line(bound, format!("{:.6}", certificate.dual_objective)),
+            line("relative gap", format!("{:.2e}", certificate.relative_gap())),
+            line("support rows", show::count(certificate.support)),
+        ]);
+    }
     lines.extend([
-        line("objective", format!("{:.6}", certificate.objective)),
-        line(if is_baseline { "lower bound" } else { "dual objective" }, format!("{:.6}", certificate.dual_objective)),
-        line("relative gap", format!("{:.2e}", certificate.relative_gap())),
         line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
         line("bytes read", size::show(cost.bytes_read)),
-        line("support rows", show::count(certificate.support)),
         line("peak memory", size::show(towline::machine::peak_memory_bytes())),
         line(
             "seconds",

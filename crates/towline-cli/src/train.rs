@@ -26,6 +26,7 @@ use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_once};
 use crate::resume::{self, From};
+use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
 use crate::{liblinear, plan, size, summary};
 
@@ -34,22 +35,23 @@ use crate::{liblinear, plan, size, summary};
 #[command(after_help = "Examples:
   towline train reviews.tow -C 1 --memory 512M
   towline train reviews.svm.gz --loss logistic --test held-out.svm.gz
-  towline train reviews.tow -C 100 --warm-start reviews.towm")]
+  towline train reviews.tow -C 100 --warm-start reviews.towm
+  zcat reviews.svm.gz | towline train - --stream -o reviews.towm")]
 pub struct Arguments {
     /// A store, or a file, which is packed beside itself once
     #[arg(value_name = "STORE_OR_FILE")]
-    data: PathBuf,
+    pub data: PathBuf,
     /// The model to write [default: the name of the data with the ending .towm]
     #[arg(long, short, value_name = "MODEL")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Labelled rows to judge the model by at the end
     #[arg(long, value_name = "FILE")]
-    test: Option<String>,
+    pub test: Option<String>,
     /// The weight of the losses against the penalty
     #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
-    c: f64,
+    pub c: f64,
     #[command(flatten)]
-    objective: ObjectiveArguments,
+    pub objective: ObjectiveArguments,
     /// There is no such option; its parser says what to use
     #[arg(short = 'e', hide = true, value_parser = liblinear::epsilon)]
     _gradient_bound: Option<Infallible>,
@@ -79,19 +81,19 @@ pub struct Arguments {
     rounds: Rounds,
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
-    seed: u64,
+    pub seed: u64,
     /// Begin anew, even if an earlier run with the same objective can be continued
     #[arg(long)]
     restart: bool,
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
     #[arg(long, value_name = "MODEL", conflicts_with = "restart")]
-    warm_start: Option<PathBuf>,
+    pub warm_start: Option<PathBuf>,
     /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
     #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    pub memory: Option<u64>,
     /// Threads that parse and encode while a file is packed or tested [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
-    threads: Option<u16>,
+    pub threads: Option<u16>,
     /// Write a line of JSON per step to this file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -100,12 +102,47 @@ pub struct Arguments {
     test_every: Option<f64>,
     /// Show no progress and no summary
     #[arg(long, short)]
-    quiet: bool,
+    pub quiet: bool,
     /// Print the summary as JSON on standard output
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     #[command(flatten)]
-    reading: InputArguments,
+    pub streams: StreamArguments,
+    #[command(flatten)]
+    pub reading: InputArguments,
+}
+
+/// How rows are chosen and visited, from what was typed.
+pub struct How {
+    /// The order of visits.
+    pub order: OrderName,
+    /// The part of the rows that stays.
+    pub cache_share: f64,
+    /// How it is chosen.
+    pub selection: Selection,
+    /// Sweeps; `None` is auto.
+    pub rounds: Option<u32>,
+}
+
+impl Arguments {
+    /// How rows are chosen and visited.
+    pub fn how(&self) -> How {
+        How {
+            order: match self.order {
+                OrderChoice::Auto => OrderName::Auto,
+                OrderChoice::Permutation => OrderName::Permutation,
+                OrderChoice::Shrinking => OrderName::Shrinking,
+                OrderChoice::Adaptive => OrderName::Adaptive,
+            },
+            cache_share: self.cache_share,
+            selection: match self.selection {
+                SelectionChoice::Gradient => Selection::Gradient,
+                SelectionChoice::Random => Selection::Random,
+                SelectionChoice::Gap => Selection::Gap,
+            },
+            rounds: self.rounds.0,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -144,8 +181,16 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Trains and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
+    if arguments.streams.stream {
+        return stream::run(arguments, typed);
+    }
     let begin = Instant::now();
     arguments.method.check(typed)?;
+    if arguments.data.as_os_str() == "-" {
+        bail!(
+            "standard input can be read only once; add --stream to learn from it in one pass, or pack it first: towline pack - -o NAME.tow"
+        );
+    }
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let store_path = if arguments.data.is_dir() {
@@ -214,6 +259,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         Status::Interrupted => ExitCode::from(130),
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
         Status::OutOfPasses if model.header.baseline.is_some() => ExitCode::SUCCESS,
+        Status::Streamed => ExitCode::SUCCESS,
         Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
     })
 }
@@ -243,24 +289,16 @@ fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptio
         );
     }
     let (centre, sweeps) = arguments.method.centre();
+    let how = arguments.how();
     Ok(TrainOptions {
         tasks,
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
         max_passes: arguments.max_passes.unwrap_or(1000),
         max_time: max_time(arguments)?,
-        order: match arguments.order {
-            OrderChoice::Auto => OrderName::Auto,
-            OrderChoice::Permutation => OrderName::Permutation,
-            OrderChoice::Shrinking => OrderName::Shrinking,
-            OrderChoice::Adaptive => OrderName::Adaptive,
-        },
-        cache_share: if arguments.method.keeps_no_rows() { 0.0 } else { arguments.cache_share },
-        selection: match arguments.selection {
-            SelectionChoice::Gradient => Selection::Gradient,
-            SelectionChoice::Random => Selection::Random,
-            SelectionChoice::Gap => Selection::Gap,
-        },
-        rounds: sweeps.or(arguments.rounds.0),
+        order: how.order,
+        cache_share: if arguments.method.keeps_no_rows() { 0.0 } else { how.cache_share },
+        selection: how.selection,
+        rounds: sweeps.or(how.rounds),
         seed: arguments.seed,
         centre,
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),

@@ -80,6 +80,9 @@ fn liblinear(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     if numbers.first() == Some(&0) {
         return unknown("LIBLINEAR counts features from 1, and this model has a feature 0");
     }
+    if header.hash_bits.is_some() {
+        return unknown("LIBLINEAR knows nothing of hashed features");
+    }
     if header.unit_rows {
         return unknown("LIBLINEAR does not scale rows, and this model expects rows of unit length");
     }

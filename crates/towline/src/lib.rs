@@ -53,5 +53,6 @@ pub mod predict;
 pub mod residents;
 pub mod solver;
 pub mod store;
+pub mod stream;
 pub mod targets;
 pub mod trainer;

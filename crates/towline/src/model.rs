@@ -36,8 +36,8 @@ pub struct Header {
     pub objective: Objective,
     /// How training ended.
     pub status: Status,
-    /// How good the model is; of several independent outputs, the sums of both sides.
-    pub certificate: Certificate,
+    /// How good the model is; of several independent outputs, the sums of both sides. None for a stream, which cannot be looked at twice.
+    pub certificate: Option<Certificate>,
     /// How good each output is, where they are independent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<Certificate>,
@@ -56,6 +56,9 @@ pub struct Header {
     pub unit_rows: bool,
     /// Whether features have names.
     pub named_features: bool,
+    /// Features are known by so many bits of a hash of their names or numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash_bits: Option<u32>,
 }
 
 impl Header {
@@ -200,7 +203,7 @@ impl Model {
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             objective: objective.clone(),
             status: Status::of_all(trained.iter().map(|model| model.status)),
-            certificate: Certificate::total(&certificates).unwrap_or_else(Certificate::nothing),
+            certificate: Certificate::total(&certificates),
             certificates: if certificates.len() > 1 { certificates } else { Vec::new() },
             cost: Cost::of_all(trained.iter().map(|model| model.cost)),
             baseline: trained.first().and_then(|model| model.baseline),
@@ -209,12 +212,34 @@ impl Model {
             intercepts,
             unit_rows,
             named_features,
+            hash_bits: None,
         };
         let features = match named_features {
             true => Features::Named(named.into_iter().map(|(name, _)| name).collect()),
             false => Features::Numbered(numbered.into_iter().map(|(number, _)| number).collect()),
         };
         Model { header, features, weights }
+    }
+
+    /// The features among the first `columns` that have a weight, and their weights for all outputs, in the order of a model.
+    pub fn collect(
+        features: Features,
+        columns: usize,
+        outputs: usize,
+        weight: impl Fn(usize, usize) -> f64,
+    ) -> (Features, Vec<f64>) {
+        let mut kept: Vec<usize> =
+            (0..columns).filter(|&column| (0..outputs).any(|output| weight(output, column) != 0.0)).collect();
+        if let Features::Numbered(numbers) = &features {
+            kept.sort_unstable_by_key(|&column| numbers[column]);
+        }
+        let weights = kept.iter().flat_map(|&column| (0..outputs).map(move |output| (output, column)));
+        let weights = weights.map(|(output, column)| weight(output, column)).collect();
+        let features = match features {
+            Features::Numbered(numbers) => Features::Numbered(kept.iter().map(|&column| numbers[column]).collect()),
+            Features::Named(names) => Features::Named(kept.iter().map(|&column| names[column].clone()).collect()),
+        };
+        (features, weights)
     }
 
     /// Scores that it gives to a row.
@@ -300,6 +325,9 @@ impl Model {
             serde_json::from_slice(take(length)?).map_err(|error| format!("its header is damaged: {error}"))?;
         if header.version != VERSION {
             return Err(format!("model format version {}; this program reads version {VERSION}", header.version));
+        }
+        if header.hash_bits.is_some_and(|bits| !(1..=31).contains(&bits)) {
+            return Err("its number of hash bits is not between 1 and 31".into());
         }
         if header.intercepts.is_empty() || header.intercepts.len() != header.outputs() {
             return Err("it has not as many intercepts as outputs".into());

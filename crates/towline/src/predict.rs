@@ -3,9 +3,10 @@ use rustc_hash::FxHashMap;
 
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
-use crate::model::{Features, Model};
+use crate::model::{Features, Header, Model};
 use crate::objective::{Multiclass, Targets};
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
+use crate::stream::{hashed_name, hashed_number};
 
 /// A model made ready for looking up weights.
 pub struct Scorer {
@@ -14,6 +15,7 @@ pub struct Scorer {
     weights: Vec<f64>,
     intercepts: Vec<f64>,
     unit_rows: bool,
+    hash_bits: Option<u32>,
     _paid: Reservation,
 }
 
@@ -58,8 +60,9 @@ impl Scorer {
                 (Lookup::Names(places), model.weights.clone(), paid)
             }
         };
-        let (intercepts, unit_rows) = (model.header.intercepts.clone(), model.header.unit_rows);
-        Ok(Scorer { lookup, weights, intercepts, unit_rows, _paid: paid })
+        let Header { intercepts, unit_rows, hash_bits, .. } = &model.header;
+        let (intercepts, unit_rows, hash_bits) = (intercepts.clone(), *unit_rows, *hash_bits);
+        Ok(Scorer { lookup, weights, intercepts, unit_rows, hash_bits, _paid: paid })
     }
 
     /// Scores of a row.
@@ -72,17 +75,32 @@ impl Scorer {
         self.weights.get(place? as usize * outputs..)?.get(..outputs)
     }
 
+    /// Where the weights of a feature number are.
+    #[inline]
+    fn place_of_number(&self, number: u64) -> Option<u32> {
+        let number = self.hash_bits.map_or(number, |bits| hashed_number(number, bits));
+        match &self.lookup {
+            Lookup::Table => u32::try_from(number).ok(),
+            Lookup::Numbers(numbers) => numbers.get(&number).copied(),
+            Lookup::Names(_) => None,
+        }
+    }
+
+    /// Where the weights of a feature name are.
+    fn place_of_name(&self, name: &[u8]) -> Option<u32> {
+        match (&self.lookup, self.hash_bits) {
+            (Lookup::Names(names), _) => names.get(name).copied(),
+            (Lookup::Table, Some(bits)) => u32::try_from(hashed_name(name, bits)).ok(),
+            (Lookup::Numbers(numbers), Some(bits)) => numbers.get(&hashed_name(name, bits)).copied(),
+            _ => None,
+        }
+    }
+
     /// Appends the scores of each row of `batch` to `scores`, one per output, side by side.
     pub fn score(&self, batch: &RowBatch, scores: &mut Vec<f64>) {
-        let by_name: Vec<Option<u32>> = match &self.lookup {
-            Lookup::Names(names) => batch.names.iter().map(|name| names.get(name).copied()).collect(),
-            _ => Vec::new(),
-        };
-        let place = |key: u64| match &self.lookup {
-            Lookup::Table => u32::try_from(key).ok(),
-            Lookup::Numbers(numbers) => numbers.get(&key).copied(),
-            Lookup::Names(_) => by_name.get(key as usize).copied().flatten(),
-        };
+        let by_name: Vec<Option<u32>> = batch.names.iter().map(|name| self.place_of_name(name)).collect();
+        let named = !by_name.is_empty();
+        let place = |key: u64| if named { by_name[key as usize] } else { self.place_of_number(key) };
         let mut sums = vec![0.0; self.outputs()];
         for i in 0..batch.rows() {
             let range = batch.range(i);
@@ -107,11 +125,9 @@ impl Scorer {
         let mut intercepts = self.intercepts.clone();
         let mut weights = vec![0.0; features.len() * outputs];
         for column in 0..features.len() {
-            let place = match (features.name(column as u32), &self.lookup) {
-                (FeatureName::Number(number), Lookup::Table) => u32::try_from(number).ok(),
-                (FeatureName::Number(number), Lookup::Numbers(numbers)) => numbers.get(&number).copied(),
-                (FeatureName::Name(name), Lookup::Names(names)) => names.get(name.as_bytes()).copied(),
-                _ => None,
+            let place = match features.name(column as u32) {
+                FeatureName::Number(number) => self.place_of_number(number),
+                FeatureName::Name(name) => self.place_of_name(name.as_bytes()),
             };
             let Some(raw) = self.weights_at(place) else { continue };
             let here = &mut weights[column * outputs..][..outputs];

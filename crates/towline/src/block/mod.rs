@@ -411,6 +411,12 @@ impl Block {
         self.columns = columns;
     }
 
+    /// Makes room for columns that came later.
+    pub fn widen(&mut self, columns: usize) {
+        assert!(!self.layout.dense, "dense rows have all their columns");
+        self.columns = self.columns.max(columns);
+    }
+
     fn start(&self, i: usize) -> usize {
         if i == 0 { 0 } else { self.ends[i - 1] }
     }

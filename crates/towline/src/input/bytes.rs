@@ -1,6 +1,6 @@
 //! Opening inputs: files and standard input, plain or compressed, recognised by their first bytes.
 use std::fs::File;
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::PathBuf;
 
 use super::{InputError, Progress};
@@ -12,6 +12,8 @@ pub enum Input {
     File(PathBuf),
     /// Standard input, written `-`.
     Stdin,
+    /// A file that goes on growing: its end is waited at.
+    Follow(PathBuf),
 }
 
 impl Input {
@@ -23,7 +25,7 @@ impl Input {
     /// The name for messages.
     pub fn name(&self) -> String {
         match self {
-            Input::File(path) => path.display().to_string(),
+            Input::File(path) | Input::Follow(path) => path.display().to_string(),
             Input::Stdin => "standard input".to_string(),
         }
     }
@@ -32,7 +34,7 @@ impl Input {
     pub fn size_bytes(&self) -> Option<u64> {
         match self {
             Input::File(path) => std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len()),
-            Input::Stdin => None,
+            Input::Stdin | Input::Follow(_) => None,
         }
     }
 }
@@ -84,6 +86,61 @@ pub struct Opened {
     pub reader: Box<dyn Read + Send>,
     /// How they were compressed.
     pub compression: Compression,
+    /// Whether more bytes may take long to come, and how to see if they are there.
+    live: Option<Live>,
+    /// Whether the last byte has been read.
+    pub ended: bool,
+}
+
+/// An input whose writer may be slow.
+enum Live {
+    Stdin,
+    /// The same open file, position included.
+    File(File),
+}
+
+impl Live {
+    /// Whether reading would not have to wait.
+    fn is_ready(&mut self) -> bool {
+        match self {
+            Live::Stdin => {
+                let mut wanted = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+                // SAFETY: one descriptor, on the stack, and no waiting.
+                unsafe { libc::poll(&raw mut wanted, 1, 0) != 0 }
+            }
+            Live::File(file) => {
+                file.stream_position().is_ok_and(|at| file.metadata().is_ok_and(|known| known.len() > at))
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Fills `buffer` as far as the input goes. Where the rest would have to be waited for, what has come so far is enough if it has a line.
+    pub fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(live) = &mut self.live else {
+            let got = read_fully(&mut self.reader, buffer)?;
+            self.ended = got < buffer.len();
+            return Ok(got);
+        };
+        self.ended = false;
+        let mut filled = 0;
+        while filled < buffer.len() {
+            if memchr::memchr(b'\n', &buffer[..filled]).is_some() && !live.is_ready() {
+                break;
+            }
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
 }
 
 /// An input, or one that was opened already because its beginning had to be seen and a pipe cannot be read twice.
@@ -106,14 +163,13 @@ impl Stream {
         let opens_anew = input.size_bytes().is_some();
         let mut opened = open(input, if opens_anew { &unseen } else { progress })?;
         let mut head = vec![0; bytes];
-        let seen = read_fully(&mut opened.reader, &mut head)
-            .map_err(|source| opened.compression.read_error(&input.name(), source))?;
+        let seen = opened.fill(&mut head).map_err(|source| opened.compression.read_error(&input.name(), source))?;
         head.truncate(seen);
         if opens_anew {
             return Ok((input.clone().into(), head));
         }
         let reader = Box::new(Cursor::new(head.clone()).chain(opened.reader));
-        let opened = Opened { reader, compression: opened.compression };
+        let opened = Opened { reader, ended: false, ..opened };
         Ok((Stream { input: input.clone(), opened: Some(opened) }, head))
     }
 
@@ -149,9 +205,13 @@ pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
         let file = name.clone();
         move |source| InputError::Io { file, action, source }
     };
+    let mut live = None;
     let raw: Box<dyn Read + Send> = match input {
-        Input::Stdin => Box::new(io::stdin()),
-        Input::File(path) => {
+        Input::Stdin => {
+            live = Some(Live::Stdin);
+            Box::new(io::stdin())
+        }
+        Input::File(path) | Input::Follow(path) => {
             let file = File::open(path).map_err(fail("open it"))?;
             if file.metadata().map_err(fail("look at it"))?.is_dir() {
                 return Err(InputError::file(
@@ -160,7 +220,13 @@ pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
                     "name the files in it, or use a glob such as 'folder/*.svm'",
                 ));
             }
-            Box::new(file)
+            match input {
+                Input::Follow(_) => {
+                    live = Some(Live::File(file.try_clone().map_err(fail("open it"))?));
+                    Box::new(Following(file))
+                }
+                _ => Box::new(file),
+            }
         }
     };
     let mut counted = Counted { inner: raw, progress: progress.clone() };
@@ -178,7 +244,26 @@ pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
             Box::new(decoder)
         }
     };
-    Ok(Opened { reader, compression })
+    // Unpacking reads ahead anyway.
+    let live = live.filter(|_| compression == Compression::None);
+    Ok(Opened { reader, compression, live, ended: false })
+}
+
+/// How long the end of a growing file is left alone.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// A file that is read as it grows.
+struct Following(File);
+
+impl Read for Following {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer)? {
+                0 if !buffer.is_empty() => std::thread::sleep(PATIENCE),
+                got => return Ok(got),
+            }
+        }
+    }
 }
 
 /// Fills `buffer` as far as the input goes, and says how far that is.

@@ -350,7 +350,7 @@ impl Reader {
         let mut head = self.read_head(&name, &mut opened)?;
         // A head that ends within a line is cut there, unless it is all there is.
         let whole = match memchr::memrchr(b'\n', &head.bytes) {
-            Some(at) if head.bytes.len() >= self.format.head_bytes(&head.bytes) => at + 1,
+            Some(at) if !opened.ended => at + 1,
             _ => head.bytes.len(),
         };
         let (parser, header) = self.format.parser(&name, &head.bytes[..whole]).map_err(Stop::Failed)?;
@@ -406,7 +406,8 @@ impl Reader {
             head.paid.grow_to(wanted as u64).map_err(refused)?;
             head.bytes.reserve_exact(wanted - from);
             head.bytes.resize(wanted, 0);
-            let got = bytes::read_fully(&mut opened.reader, &mut head.bytes[from..])
+            let got = opened
+                .fill(&mut head.bytes[from..])
                 .map_err(|source| Stop::Failed(opened.compression.read_error(file, source)))?;
             head.bytes.truncate(from + got);
             if head.bytes.len() < wanted {
@@ -430,17 +431,20 @@ impl Reader {
             let from = job.text.len();
             job.text.reserve_exact(wanted - from);
             job.text.resize(wanted, 0);
-            let got = bytes::read_fully(&mut opened.reader, &mut job.text[from..])
+            let got = opened
+                .fill(&mut job.text[from..])
                 .map_err(|source| Stop::Failed(opened.compression.read_error(&job.file, source)))?;
             job.text.truncate(from + got);
-            if job.text.len() < wanted {
+            if opened.ended {
                 return Ok((job.text.len(), true));
             }
             let whole = parser.whole_records(&job.text);
             if whole > 0 {
                 return Ok((whole, false));
             }
-            wanted = longer(wanted);
+            if job.text.len() == wanted {
+                wanted = longer(wanted);
+            }
         }
     }
 

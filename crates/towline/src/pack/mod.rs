@@ -17,6 +17,7 @@ mod scale;
 mod spill;
 mod weights;
 
+pub(crate) use intern::Features;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -107,7 +107,7 @@ impl Source {
     pub fn of(input: &Input, generation: u64) -> Source {
         let modified = match input {
             Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
-            Input::Stdin => None,
+            Input::Stdin | Input::Follow(_) => None,
         };
         let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = since.map_or(0, |since| since.as_nanos() as u64);

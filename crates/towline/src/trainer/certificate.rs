@@ -38,11 +38,6 @@ impl Certificate {
         if gap <= 0.0 { 0.0 } else { gap / self.objective.abs().max(f64::MIN_POSITIVE) }
     }
 
-    /// That of no model.
-    pub fn nothing() -> Certificate {
-        Certificate { objective: 0.0, dual_objective: 0.0, multiple: 1.0, support: 0, radius: None }
-    }
-
     /// The certificate of several models as one: sums on both sides.
     pub fn total(all: &[Certificate]) -> Option<Certificate> {
         let add = |a: Certificate, b: Certificate| Certificate {

@@ -1,19 +1,16 @@
 //! One model in training: its problem, its dual variables, its rows, and how far it is.
 use std::time::Instant;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
-
 use super::certificate::Certificate;
 use super::duals::{DualSums, Duals};
 use super::limits::Limits;
 use super::plan::Plan;
 use super::problem::{Problem, States};
+use super::problem_rows::ProblemRows;
 use super::schedule::{GainSchedule, ProximalSchedule};
-use super::{Centre, Cost, Selection, Status, Task, TrainError, TrainOptions, Trained};
+use super::{Centre, Cost, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
-use crate::order::Order;
-use crate::residents::{self, Residents, View};
+use crate::residents::{Residents, View};
 use crate::solver::Sweep;
 
 /// Sweeps per step, at most, where no number was given: more than three hardly save passes.
@@ -40,21 +37,14 @@ pub enum Phase {
 
 /// A model in training.
 pub struct Learner<'a, P: Problem> {
-    problem: P,
+    rows: ProblemRows<P>,
     task: &'a Task,
     options: &'a TrainOptions,
     duals: Duals,
     /// Those of the block at hand.
     block_duals: Vec<f64>,
-    order: Box<dyn Order>,
-    random: Xoshiro256PlusPlus,
-    /// Its resident rows, and their numbers among all residents, ascending.
-    states: P::States,
-    numbers: Vec<u32>,
     /// Rows have become resident while it was not looking.
     stale: bool,
-    /// What its rows are worth, for the choice of those that stay.
-    scores: Vec<(f64, u32)>,
     pub phase: Phase,
     pub dual_objective: f64,
     pub gap_estimate: Option<f64>,
@@ -89,17 +79,12 @@ impl<'a, P: Problem> Learner<'a, P> {
             duals.begin_with(start)?;
         }
         let mut learner = Learner {
-            states: problem.no_states(),
-            problem,
+            rows: ProblemRows::new(problem, options.order, options.seed),
             task,
             options,
             duals,
             block_duals: Vec::new(),
-            order: options.order.make(),
-            random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
-            numbers: Vec::new(),
             stale: false,
-            scores: Vec::new(),
             phase: Phase::Training,
             dual_objective: 0.0,
             gap_estimate: None,
@@ -125,7 +110,7 @@ impl<'a, P: Problem> Learner<'a, P> {
     /// Whether a row has a part in what is minimised.
     pub fn wants(&self, block: &Block, i: usize, position: u64) -> bool {
         let info = block.info(i);
-        self.problem.wants(&info) && self.task.keeps(&info, position)
+        self.rows.problem.wants(&info) && self.task.keeps(&info, position)
     }
 
     /// A block has come; its row i is resident as number `places[i]`, if it is.
@@ -147,17 +132,15 @@ impl<'a, P: Problem> Learner<'a, P> {
         places: &[u32],
         residents: &Residents,
     ) -> Result<(), TrainError> {
-        let width = self.problem.width();
+        let width = self.rows.problem.width();
         self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
         for (i, &place) in places.iter().enumerate() {
             if !self.wants(block, i, first + i as u64) {
                 continue;
             }
-            self.problem.look_back(block.row(i), &block.info(i));
+            self.rows.problem.look_back(block.row(i), &block.info(i));
             if place != ABSENT {
-                let (sq_norm, duals) = (residents.sq_norms[place as usize], &self.block_duals[i * width..][..width]);
-                self.problem.push(&mut self.states, &block.info(i), sq_norm, duals);
-                self.numbers.push(place);
+                self.rows.push(residents, place, &block.info(i), &self.block_duals[i * width..][..width]);
             }
         }
         Ok(())
@@ -169,15 +152,12 @@ impl<'a, P: Problem> Learner<'a, P> {
         if !std::mem::take(&mut self.stale) {
             return Ok(());
         }
-        (self.states, self.numbers) = (self.problem.no_states(), Vec::new());
-        self.order = self.options.order.make();
-        let width = self.problem.width();
+        self.rows.clear(self.options.order);
+        let width = self.rows.problem.width();
         for (number, &position) in residents.positions.iter().enumerate() {
             if self.wants(&residents.block, number, position) {
                 self.duals.read(position * width as u64, width, &mut self.block_duals)?;
-                let info = residents.block.info(number);
-                self.problem.push(&mut self.states, &info, residents.sq_norms[number], &self.block_duals);
-                self.numbers.push(number as u32);
+                self.rows.push(residents, number as u32, &residents.block.info(number), &self.block_duals);
             }
         }
         Ok(())
@@ -191,7 +171,7 @@ impl<'a, P: Problem> Learner<'a, P> {
     /// Sweeps over its resident rows, as often as asked for or as long as it pays: rows that come later may undo what is done too well now. Then
     /// writes the dual variables back and looks which rows are worth keeping.
     pub fn solve_step(&mut self, residents: &Residents) -> Result<(), TrainError> {
-        self.begin_step();
+        self.rows.begin_step();
         let most = self.options.rounds.unwrap_or(MOST_ROUNDS);
         let mut first_gain: Option<f64> = None;
         for _ in 0..most {
@@ -205,21 +185,13 @@ impl<'a, P: Problem> Learner<'a, P> {
             }
         }
         self.write_back(residents)?;
-        self.score(residents);
+        self.rows.score(residents, self.options.selection);
         Ok(())
-    }
-
-    fn begin_step(&mut self) {
-        self.order.resize(self.states.rows());
-        self.order.begin_step();
-        self.problem.see(&self.states);
     }
 
     fn sweep(&mut self, residents: &Residents) -> Sweep {
         let begin = Instant::now();
-        self.order.begin_sweep(self.states.rows(), &mut self.random);
-        let rows = View::new(residents, &self.numbers);
-        let sweep = self.problem.sweep(rows, &mut self.states, &mut *self.order);
+        let sweep = self.rows.sweep(residents);
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
         self.cost.sweeps += 1;
         self.cost.visits += sweep.visits;
@@ -232,40 +204,25 @@ impl<'a, P: Problem> Learner<'a, P> {
     /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again.
     fn advance(&mut self) {
         if P::IS_PROXIMAL {
-            self.problem.advance();
-            self.order.begin_step();
+            self.rows.problem.advance();
+            self.rows.order.begin_step();
         }
     }
 
     fn write_back(&mut self, residents: &Residents) -> Result<(), TrainError> {
-        let Learner { duals, numbers, states, .. } = self;
+        let Learner { duals, rows: ProblemRows { numbers, states, .. }, .. } = self;
         let items = numbers.iter().enumerate();
         Ok(duals.set(items.map(|(i, &number)| (residents.positions[number as usize], states.duals(i))))?)
     }
 
-    fn score(&mut self, residents: &Residents) {
-        let Learner { problem, numbers, states, scores, random, options, .. } = self;
-        let rows = View::new(residents, numbers);
-        scores.clear();
-        scores.extend(numbers.iter().enumerate().map(|(i, &number)| match options.selection {
-            Selection::Random => ((random.next_u64() >> 11) as f64, number),
-            selection => (problem.score(selection, rows.row(i), states, i), number),
-        }));
-        scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    }
-
-    /// Its resident rows, the one most worth keeping first.
-    pub fn favourites(&self) -> impl Iterator<Item = u32> {
-        self.scores.iter().map(|&(_, number)| number)
+    /// Lowers the best rank of each resident to the one that it has here.
+    pub fn rank(&self, best: &mut [u32]) {
+        self.rows.rank(best);
     }
 
     /// Just the residents that are marked stay; `numbers` are their new numbers.
     pub fn retain(&mut self, keep: &[bool], numbers: &[u32]) {
-        let own: Vec<bool> = self.numbers.iter().map(|&number| keep[number as usize]).collect();
-        self.states.retain(&own);
-        self.order.retain(&mut |i| own[i]);
-        residents::retain(&mut self.numbers, &own);
-        self.numbers.iter_mut().for_each(|number| *number = numbers[*number as usize]);
+        self.rows.retain(keep, numbers);
     }
 
     /// Every block of a pass has come.
@@ -311,12 +268,12 @@ impl<'a, P: Problem> Learner<'a, P> {
         let gain = self.dual_objective - self.before;
         self.before = self.dual_objective;
         if self.passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
-            self.problem.remember();
+            self.rows.problem.remember();
         }
     }
 
     fn end_look_back(&mut self) {
-        let Some(objective) = self.problem.looked_back() else { return };
+        let Some(objective) = self.rows.problem.looked_back() else { return };
         let gap = (objective - self.dual_objective).max(0.0) / objective.abs().max(f64::MIN_POSITIVE);
         self.gap_estimate = Some(gap);
     }
@@ -327,19 +284,19 @@ impl<'a, P: Problem> Learner<'a, P> {
             return Ok(());
         }
         self.phase = Phase::Scanning;
-        self.problem.forget();
+        self.rows.problem.forget();
         // Only an intercept asks for them.
         let sums = if self.task.objective.intercept { self.duals.sums()? } else { DualSums::default() };
-        self.problem.begin_scan(sums.0);
+        self.rows.problem.begin_scan(sums.0);
         Ok(())
     }
 
     fn scan(&mut self, block: &Block, first: u64) -> Result<(), TrainError> {
         let begin = Instant::now();
-        let width = self.problem.width();
+        let width = self.rows.problem.width();
         self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
         // One row at a time.
-        let mut states = self.problem.no_states();
+        let mut states = self.rows.problem.no_states();
         let mut moved = false;
         for i in 0..block.rows() {
             let wanted = self.wants(block, i, first + i as u64);
@@ -347,10 +304,10 @@ impl<'a, P: Problem> Learner<'a, P> {
             if wanted {
                 // A start from another objective may lie outside the bounds of this one.
                 states.clear();
-                self.problem.push(&mut states, &block.info(i), 0.0, duals);
+                self.rows.problem.push(&mut states, &block.info(i), 0.0, duals);
                 moved |= duals != states.duals(0);
                 duals.copy_from_slice(states.duals(0));
-                self.problem.scan(block.row(i), &states, 0);
+                self.rows.problem.scan(block.row(i), &states, 0);
             } else {
                 moved |= duals.iter().any(|&dual| dual != 0.0);
                 duals.fill(0.0);
@@ -364,7 +321,7 @@ impl<'a, P: Problem> Learner<'a, P> {
     }
 
     fn end_scan(&mut self) -> f64 {
-        let certificate = self.problem.end_scan();
+        let certificate = self.rows.problem.end_scan();
         self.dual_objective = certificate.dual_objective;
         self.certificate = Some(certificate);
         certificate.relative_gap()
@@ -374,13 +331,14 @@ impl<'a, P: Problem> Learner<'a, P> {
         let begin = Instant::now();
         let mut sums = DualSums::default();
         if self.task.objective.intercept {
-            (0..self.states.rows()).for_each(|i| self.states.duals(i).iter().for_each(|&dual| sums.add(dual)));
+            (0..self.rows.states.rows())
+                .for_each(|i| self.rows.states.duals(i).iter().for_each(|&dual| sums.add(dual)));
         }
-        self.problem.begin_scan(sums.0);
-        let rows = View::new(residents, &self.numbers);
-        for i in 0..self.states.rows() {
-            let slack = self.problem.scan(rows.row(i), &self.states, i);
-            self.order.revise(i, slack);
+        self.rows.problem.begin_scan(sums.0);
+        let rows = View::new(residents, &self.rows.numbers);
+        for i in 0..self.rows.states.rows() {
+            let slack = self.rows.problem.scan(rows.row(i), &self.rows.states, i);
+            self.rows.order.revise(i, slack);
         }
         let gap = self.end_scan();
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
@@ -399,12 +357,12 @@ impl<'a, P: Problem> Learner<'a, P> {
         }
         while !self.is_done() {
             let mut sweep = self.sweep(residents);
-            for _ in 1..self.problem.sweeps() {
+            for _ in 1..self.rows.problem.sweeps() {
                 sweep = self.sweep(residents);
             }
             self.advance();
             // Short sweeps over few rows are parts of a pass.
-            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.states.rows() as u64) {
+            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.rows.states.rows() as u64) {
                 self.certify_resident(residents);
                 return self.end_resident(residents, status);
             }
@@ -433,10 +391,10 @@ impl<'a, P: Problem> Learner<'a, P> {
 
     /// Whether it begins at the end.
     fn begin_resident(&mut self, residents: &Residents) -> Result<bool, TrainError> {
-        if self.states.rows() == 0 {
+        if self.rows.states.rows() == 0 {
             return Err(TrainError::NoWeight);
         }
-        self.begin_step();
+        self.rows.begin_step();
         if self.task.start.is_none() {
             return Ok(false);
         }
@@ -449,7 +407,7 @@ impl<'a, P: Problem> Learner<'a, P> {
         self.write_back(residents)?;
         self.save(Cost::default())?;
         self.phase = Phase::Done(status);
-        (self.states, self.numbers) = (self.problem.no_states(), Vec::new());
+        self.rows.clear(self.options.order);
         Ok(())
     }
 
@@ -457,7 +415,7 @@ impl<'a, P: Problem> Learner<'a, P> {
     pub fn save(&mut self, shared: Cost) -> Result<(), TrainError> {
         if let Some(file) = &self.task.checkpoint {
             let cost = self.cost.with(&shared);
-            file.save(&self.task.objective, cost, &self.duals, self.problem.to_save())?;
+            file.save(&self.task.objective, cost, &self.duals, self.rows.problem.to_save())?;
         }
         self.saved = Instant::now();
         Ok(())
@@ -465,7 +423,7 @@ impl<'a, P: Problem> Learner<'a, P> {
 
     /// The weights as they are.
     pub fn weights(&self) -> &[f64] {
-        self.problem.weights()
+        self.rows.problem.weights()
     }
 
     /// What came of it.
@@ -473,7 +431,7 @@ impl<'a, P: Problem> Learner<'a, P> {
         let (Some(certificate), Phase::Done(status)) = (self.certificate, self.phase) else {
             return Err(TrainError::NoWeight);
         };
-        let mut weights = self.problem.into_weights();
+        let mut weights = self.rows.problem.into_weights();
         weights.iter_mut().for_each(|w| *w *= certificate.multiple);
         let cost = self.cost.with(&shared);
         Ok(Trained { weights, duals: self.duals, status, certificate, cost, baseline: None })

@@ -63,6 +63,26 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// w = 0 for a stream, which has no scans.
+    pub fn for_stream(columns: usize, bias: f64) -> Self {
+        Identity { w: vec![0.0; columns + 1], v: Vec::new(), bias, scan: Scan::default() }
+    }
+
+    /// More columns have come; the constant feature stays the last one.
+    pub fn grow(&mut self, columns: usize) {
+        if let Some(constant) = self.w.pop() {
+            self.w.resize(columns, 0.0);
+            self.w.push(constant);
+        }
+    }
+
+    /// Takes over weights.
+    pub fn begin_with(&mut self, weights: Vec<f64>) {
+        self.w = weights;
+    }
+}
+
 impl Weights for Identity {
     #[inline(always)]
     fn margin(&self, row: Row) -> f64 {

@@ -13,6 +13,7 @@ mod limits;
 mod link;
 mod plan;
 mod problem;
+mod problem_rows;
 mod proximal;
 mod proximal_certificate;
 mod recipes;
@@ -28,12 +29,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use cache::Selection;
+pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use duals::{Duals, Start};
+pub(crate) use link::Identity;
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
+pub(crate) use problem::Certify;
+pub(crate) use problem_rows::{ProblemRows, renumber};
 pub use recipes::{train, train_all};
+pub(crate) use single::Single;
 pub use task::{RowFilter, Task};
 
 use crate::baselines::Baseline;
@@ -127,6 +133,8 @@ pub enum Status {
     OutOfTime,
     /// Somebody asked to stop.
     Interrupted,
+    /// All rows of a stream were learnt, each once.
+    Streamed,
 }
 
 impl Status {

@@ -11,6 +11,7 @@ use super::learner::{ABSENT, Learner, Phase};
 use super::limits::Limits;
 use super::plan::{Plan, READ_AHEAD};
 use super::problem::Problem;
+use super::problem_rows::renumber;
 use super::{Certificate, Cost, Observer, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
 use crate::order::shuffle;
@@ -246,24 +247,19 @@ impl<'a> Run<'a> {
     fn keep_informative<P: Problem>(&mut self, learners: &mut [Learner<P>]) {
         let mut best = vec![u32::MAX; self.residents.rows()];
         for learner in learners.iter().filter(|learner| learner.phase == Phase::Training) {
-            for (rank, number) in learner.favourites().enumerate() {
-                best[number as usize] = best[number as usize].min(rank as u32);
-            }
+            learner.rank(&mut best);
         }
         let keep = cache::choose(&self.residents, &best, self.plan.cache_room(self.options.cache_share));
         self.keep(&keep, learners);
     }
 
     fn keep<P: Problem>(&mut self, keep: &[bool], learners: &mut [Learner<P>]) {
-        let mut kept = 0;
-        let mut numbers = Vec::with_capacity(keep.len());
         for (&position, &stays) in self.residents.positions.iter().zip(keep) {
             let (word, bit) = (position as usize / 64, 1u64 << (position % 64));
             self.cached[word] = if stays { self.cached[word] | bit } else { self.cached[word] & !bit };
-            numbers.push(kept);
-            kept += u32::from(stays);
         }
         self.residents.retain(keep);
+        let numbers = renumber(keep);
         learners.iter_mut().for_each(|learner| learner.retain(keep, &numbers));
     }
 

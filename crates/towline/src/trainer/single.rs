@@ -5,7 +5,7 @@ use super::link::Link;
 use super::problem::{Certify, LookBack, Problem, States};
 use crate::block::{Row, RowInfo};
 use crate::loss::Loss;
-use crate::objective::Objective;
+use crate::objective::{Objective, Targets};
 use crate::order::Order;
 use crate::residents::{self, View};
 use crate::solver::{self, RowState, Sweep};
@@ -24,6 +24,21 @@ impl<L: Loss, K: Link> Single<L, K> {
     /// No row has been seen.
     pub fn new(loss: L, link: K, objective: Objective) -> Self {
         Single { loss, link, objective, look_back: None }
+    }
+
+    /// The weights, to change them from outside.
+    pub fn link_mut(&mut self) -> &mut K {
+        &mut self.link
+    }
+
+    /// Labels mean something else from now on.
+    pub fn set_targets(&mut self, targets: Targets) {
+        self.objective.targets = targets;
+    }
+
+    /// The margin of a row.
+    pub fn margin(&self, row: Row) -> f64 {
+        self.link.margin(row)
     }
 }
 

@@ -1,0 +1,273 @@
+//! `towline train --stream`: a model from rows as they come, each seen once.
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use towline::budget::Budget;
+use towline::input::libsvm::Precision;
+use towline::input::{self, Input, Progress};
+use towline::model::{Model, ModelError};
+use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, stream};
+
+use crate::eval::judge;
+use crate::pack::stop_once;
+use crate::train::Arguments;
+use crate::{show, size};
+
+/// Arguments of streams.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Streams")]
+pub struct StreamArguments {
+    /// Learn from the rows as they come, in one pass; '-' is standard input
+    #[arg(long)]
+    pub stream: bool,
+    /// Write the model every so many rows (100000), seconds (60s) or minutes (5m)
+    #[arg(long, requires = "stream", value_name = "ROWS|TIME", value_parser = save_every)]
+    save_every: Option<SaveEvery>,
+    /// At the end of the file, wait for more
+    #[arg(long, requires = "stream")]
+    follow: bool,
+    /// Score each block before it is learnt, and say how well it was predicted
+    #[arg(long, requires = "stream")]
+    progressive: bool,
+    /// Give features 2^B columns by a hash of their names, so that weights never grow
+    #[arg(long, requires = "stream", value_name = "B", value_parser = clap::value_parser!(u32).range(1..=31))]
+    hash_bits: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum SaveEvery {
+    Rows(u64),
+    Time(Duration),
+}
+
+fn save_every(text: &str) -> Result<SaveEvery, String> {
+    let wrong = || "write a number of rows like 100000, or a time like 60s or 5m".to_string();
+    let (number, seconds) = match text.strip_suffix('s') {
+        Some(number) => (number, Some(1)),
+        None => match text.strip_suffix('m') {
+            Some(number) => (number, Some(60)),
+            None => (text, None),
+        },
+    };
+    match (number.parse::<u64>(), seconds) {
+        (Ok(number @ 1..), None) => Ok(SaveEvery::Rows(number)),
+        (Ok(number @ 1..), Some(seconds)) => Ok(SaveEvery::Time(Duration::from_secs(number.saturating_mul(seconds)))),
+        _ => Err(wrong()),
+    }
+}
+
+/// Options of `train` that have no meaning for a stream, by their names in the code and on the command line.
+const NOT_FOR_STREAMS: [(&str, &str); 11] = [
+    ("tolerance", "--tolerance"),
+    ("max_passes", "--max-passes"),
+    ("max_time", "--max-time"),
+    ("method", "--method"),
+    ("restart", "--restart"),
+    ("trace", "--trace"),
+    ("test_every", "--test-every"),
+    ("penalty", "--penalty"),
+    ("lambda", "--lambda"),
+    ("intercept", "--intercept"),
+    ("multiclass", "--multiclass"),
+];
+
+/// Learns and says what came of it.
+pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
+    let begin = Instant::now();
+    if let Some((_, option)) = NOT_FOR_STREAMS.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)) {
+        bail!("{option} has no meaning for a stream, which is seen once; leave it out, or train without --stream");
+    }
+    let name = arguments.data.to_string_lossy().into_owned();
+    let Some(output) =
+        arguments.output.clone().or_else(|| (name != "-").then(|| arguments.data.with_extension("towm")))
+    else {
+        bail!("name the model to write with -o MODEL");
+    };
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    let options = options(arguments, threads, stop)?;
+    let start = arguments.warm_start.as_deref().map(Model::load).transpose()?;
+    let input = match arguments.streams.follow {
+        true if name == "-" => {
+            bail!("--follow waits at the end of a file, and standard input ends when its writer does; name a file")
+        }
+        true => Input::Follow(arguments.data.clone()),
+        false => Input::new(&name),
+    };
+    let reading = arguments.reading.options(Precision::F32, threads, true);
+    let source = input::open(&[input], &reading, &budget, &Progress::default())?;
+    let talk = !arguments.quiet && !arguments.json;
+    let mut watcher = Watcher::new(&output, &options, talk);
+    let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+    let (model, report) = stream(source, &options, start.as_ref(), folder, &budget, &mut watcher)?;
+    watcher.finish();
+    model.save(&output)?;
+    let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
+    if arguments.json {
+        let test = quality.as_ref().map(|quality| quality.json()).transpose()?;
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{}", json(&report, &model, seconds, test));
+    } else if !arguments.quiet {
+        let mut lines = summary(&report, &model, &output);
+        if let Some(quality) = quality {
+            lines.push(("test".into(), quality.line()));
+        }
+        print!("{}", show::table(&lines));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyhow::Result<StreamOptions> {
+    let mut options = arguments.objective.for_stream(arguments.c)?;
+    let how = arguments.how();
+    options.rounds = how.rounds.unwrap_or(options.rounds);
+    (options.cache_share, options.selection, options.order) = (how.cache_share, how.selection, how.order);
+    options.seed = arguments.seed;
+    options.hash_bits = arguments.streams.hash_bits;
+    options.progressive = arguments.streams.progressive;
+    match arguments.streams.save_every {
+        Some(SaveEvery::Rows(rows)) => options.save_rows = Some(rows),
+        Some(SaveEvery::Time(time)) => options.save_time = Some(time),
+        None => {}
+    }
+    (options.threads, options.stop) = (threads, stop);
+    Ok(options)
+}
+
+/// Saves models and shows how far the stream is.
+struct Watcher {
+    output: PathBuf,
+    classes: bool,
+    progressive: bool,
+    talk: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Watcher {
+    fn new(output: &Path, options: &StreamOptions, talk: bool) -> Self {
+        let bar = (talk && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let (output, classes) = (output.to_path_buf(), options.loss.is_classification());
+        Watcher { output, classes, progressive: options.progressive, talk, bar }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn score(&self, found: &Progressive) -> String {
+        let rows = found.rows.max(1) as f64;
+        match self.classes {
+            true => format!("{:.3} % right", 100.0 * found.right as f64 / rows),
+            false => format!("root mean square error {:.6}", (found.squared / rows).sqrt()),
+        }
+    }
+}
+
+impl Watch for Watcher {
+    fn step(&mut self, report: &StreamReport) {
+        let rate = report.rows as f64 / report.seconds.max(1e-9);
+        if self.progressive && self.talk {
+            let line = format!(
+                "{:>12} rows  {} of the last {}, {} of all",
+                show::count(report.rows),
+                self.score(&report.last),
+                show::count(report.last.rows),
+                self.score(&report.all)
+            );
+            match &self.bar {
+                Some(bar) => bar.println(line),
+                None => eprintln!("{line}"),
+            }
+        }
+        if let Some(bar) = &self.bar {
+            let (rows, features) = (show::count(report.rows), show::count(report.features));
+            bar.set_message(format!("{rows} rows  {features} features  {} classes  {rate:.0} rows/s", report.classes));
+            bar.tick();
+        }
+    }
+
+    fn save(&mut self, model: &Model) -> Result<(), ModelError> {
+        model.save(&self.output)
+    }
+}
+
+fn summary(report: &StreamReport, model: &Model, output: &Path) -> Vec<(String, String)> {
+    let line = |name: &str, value: String| (name.to_string(), value);
+    let mut lines = vec![
+        line("status", "one pass over a stream: no certificate".to_string()),
+        line("rows", show::count(report.rows)),
+        line(
+            "features",
+            format!(
+                "{}, of which {} have a weight",
+                show::count(report.features),
+                show::count(model.features.len() as u64)
+            ),
+        ),
+    ];
+    let names = model.header.objective.targets.names();
+    if !names.is_empty() {
+        lines.push(line("classes", show::count(names.len() as u64)));
+    }
+    if report.all.rows > 0 {
+        let rows = report.all.rows as f64;
+        let value = match names.is_empty() {
+            true => format!("root mean square error {:.6}", (report.all.squared / rows).sqrt()),
+            false => format!("{:.3} % right before they were learnt", 100.0 * report.all.right as f64 / rows),
+        };
+        lines.push(line("progressive", value));
+    }
+    lines.extend([
+        line("peak memory", size::show(towline::machine::peak_memory_bytes())),
+        line("seconds", format!("{:.2} ({:.2} solving, {} steps)", report.seconds, report.solve_seconds, report.steps)),
+        line("model", output.display().to_string()),
+    ]);
+    lines
+}
+
+fn json(report: &StreamReport, model: &Model, seconds: f64, test: Option<serde_json::Value>) -> serde_json::Value {
+    serde_json::json!({
+        "schema": 1,
+        "status": model.header.status,
+        "rows": report.rows,
+        "features": report.features,
+        "classes": model.header.objective.targets.names(),
+        "steps": report.steps,
+        "progressive": (report.all.rows > 0).then_some(report.all),
+        "peak_memory_bytes": towline::machine::peak_memory_bytes(),
+        "seconds": { "total": seconds, "stream": report.seconds, "solve": report.solve_seconds },
+        "test": test,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_times_are_read() {
+        assert_eq!(save_every("1000"), Ok(SaveEvery::Rows(1000)));
+        assert_eq!(save_every("30s"), Ok(SaveEvery::Time(Duration::from_secs(30))));
+        assert_eq!(save_every("2m"), Ok(SaveEvery::Time(Duration::from_secs(120))));
+        for wrong in ["", "0", "x", "1h", "-5", "s"] {
+            assert!(save_every(wrong).is_err(), "{wrong}");
+        }
+    }
+}

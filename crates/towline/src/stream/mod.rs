@@ -1,0 +1,86 @@
+//! Learning from rows as they come, once (SBM, section 4).
+//!
+//! ```text
+//! bytes ─► parsers ─► gather: features get columns, rows a block ─► learner: block + cache, a few sweeps, drop the rest
+//!          threads    this thread                                   a thread of its own
+//! ```
+//! The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
+//! and classes may appear at any time: weights grow with them, inside the budget.
+mod classes;
+mod gather;
+mod learner;
+mod run;
+
+pub use classes::StreamClasses;
+pub use gather::Columns;
+pub use gather::{hashed_name, hashed_number};
+pub use run::{Progressive, StreamError, StreamReport, Watch, stream};
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::loss::AnyLoss;
+use crate::order::OrderName;
+use crate::trainer::Selection;
+
+/// How to learn from a stream.
+#[derive(Clone, Debug)]
+pub struct StreamOptions {
+    /// The loss.
+    pub loss: AnyLoss,
+    /// The weight of the losses against ½‖w‖².
+    pub c: f64,
+    /// The value of the constant feature; 0 for none.
+    pub bias: f64,
+    /// The class to tell from all others, if only one is.
+    pub positive: Option<String>,
+    /// Weights of classes by name; others weigh 1.
+    pub class_weights: Vec<(String, f64)>,
+    /// Sweeps over block and cache.
+    pub rounds: u32,
+    /// The part of the rows in memory that stays when new ones come.
+    pub cache_share: f64,
+    /// How they are chosen.
+    pub selection: Selection,
+    /// The order of visits.
+    pub order: OrderName,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Features become as many columns as this many bits can tell apart.
+    pub hash_bits: Option<u32>,
+    /// Whether each block is scored before it is learnt.
+    pub progressive: bool,
+    /// A model is wanted after so many rows.
+    pub save_rows: Option<u64>,
+    /// A model is wanted, and waiting rows are learnt, after this time.
+    pub save_time: Option<Duration>,
+    /// Threads, among which the models of many classes are shared out.
+    pub threads: usize,
+    /// Set from outside to end with the rows that have come.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl StreamOptions {
+    /// What `towline train --stream` does when it is told nothing else.
+    pub fn new(loss: AnyLoss, c: f64) -> Self {
+        StreamOptions {
+            loss,
+            c,
+            bias: 0.0,
+            positive: None,
+            class_weights: Vec::new(),
+            rounds: 3,
+            cache_share: 0.5,
+            selection: Selection::Gradient,
+            order: OrderName::Auto,
+            seed: 0,
+            hash_bits: None,
+            progressive: false,
+            save_rows: None,
+            save_time: None,
+            threads: crate::machine::threads(),
+            stop: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! The pipeline: rows are gathered on this thread while the learner works on a thread of its own.
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use serde::Serialize;
+
+use super::gather::push;
+use super::learner::{self, Room, StreamLearner};
+use super::{Columns, StreamClasses, StreamOptions};
+use crate::block::{Block, Layout};
+use crate::budget::{Budget, BudgetError};
+use crate::input::{InputError, RowBatch, RowSource};
+use crate::model::{Header, Model, ModelError, VERSION};
+use crate::objective::{Objective, Targets};
+use crate::residents::Residents;
+use crate::store::StoreError;
+use crate::trainer::{Cost, Status};
+
+/// How well rows were predicted before they were learnt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Progressive {
+    /// Rows that were scored.
+    pub rows: u64,
+    /// Those whose class was predicted.
+    pub right: u64,
+    /// The sum of squared errors of predicted numbers.
+    pub squared: f64,
+}
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StreamReport {
+    /// Rows that were learnt.
+    pub rows: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Columns by now.
+    pub features: u64,
+    /// Classes by now.
+    pub classes: u64,
+    /// Scores of the last block, before it was learnt.
+    pub last: Progressive,
+    /// Scores of all blocks.
+    pub all: Progressive,
+    /// Seconds so far.
+    pub seconds: f64,
+    /// Seconds that the learner worked.
+    pub solve_seconds: f64,
+}
+
+/// Sees what happens.
+pub trait Watch {
+    /// A block was learnt.
+    fn step(&mut self, report: &StreamReport);
+
+    /// A model that was asked for.
+    fn save(&mut self, model: &Model) -> Result<(), ModelError>;
+}
+
+/// A stream cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// The input cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Names of features cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The budget is too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A model cannot be written.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The rows do not make a model.
+    #[error("{problem}; {remedy}")]
+    Rows {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+/// What the learner is asked to do.
+enum Work {
+    Learn { rows: Block, columns: usize, classes: Option<StreamClasses> },
+    Weights,
+}
+
+/// What it answers.
+enum Answer {
+    Learnt { rows: Block, progressive: Progressive, seconds: f64 },
+    Weights(Vec<Vec<f64>>),
+    Refused(BudgetError),
+}
+
+/// Learns from all rows of `source`; `start` is a model to go on from. Names of features wait in `folder`.
+pub fn stream(
+    source: Box<dyn RowSource>,
+    options: &StreamOptions,
+    start: Option<&Model>,
+    folder: &Path,
+    budget: &Budget,
+    watch: &mut dyn Watch,
+) -> Result<(Model, StreamReport), StreamError> {
+    let named = source.features_are_named();
+    let mut columns = Columns::new(named, options.hash_bits, folder, budget)?;
+    // Half of what is left is for rows; features and weights grow into the other half.
+    let row_bytes = budget.free_bytes() / 2;
+    let _paid = budget.reserve("rows of a stream", row_bytes)?;
+    let (room, new) = divide(row_bytes, options.cache_share);
+    let mut learner = learner::make(options, room, budget)?;
+    let mut classes = StreamClasses::default();
+    let mut begun = 0;
+    if let Some(model) = start {
+        (classes, begun) = begin_with(model, options, &mut columns, &mut *learner, budget)?;
+    }
+    let (work, todo) = bounded::<Work>(1);
+    let (answers, done) = bounded::<Answer>(1);
+    let (batches, spare, batch_reader) = read_ahead(source);
+    let progressive = options.progressive;
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || serve(&mut *learner, progressive, &todo, &answers));
+        let mut gather = Gather {
+            options,
+            budget,
+            watch,
+            columns,
+            known_classes: if start.is_some() { classes.len() } else { usize::MAX },
+            classes,
+            named,
+            work,
+            done,
+            filling: Block::with_capacity(Layout::SPARSE_F32, 0, new.0, new.1),
+            spare: Some(Block::with_capacity(Layout::SPARSE_F32, 0, new.0, new.1)),
+            room: new,
+            report: StreamReport { rows: begun, ..StreamReport::default() },
+            busy: false,
+            begin: Instant::now(),
+            saved: (begun, Instant::now()),
+        };
+        gather.run(&batches, &spare)
+    });
+    drop((batches, spare));
+    // The reader may sleep in a read that never ends; it goes with the process.
+    drop(batch_reader);
+    result
+}
+
+/// Room for the learner, and rows and values of a block of new rows, of which there are two besides.
+fn divide(bytes: u64, cache_share: f64) -> (Room, (usize, usize)) {
+    // What a row takes in its block, and in the models of a few classes; and values of 4 bytes with columns of 4.
+    const MODELS: u64 = 8;
+    let row_bytes = Residents::bytes(Layout::SPARSE_F32, 1, 0) + 80 * MODELS;
+    let whole = bytes as f64 / (1.0 + 2.0 * (1.0 - cache_share));
+    let split = |bytes: f64| {
+        let rows = (bytes / 3.0) as u64 / row_bytes;
+        (rows.max(16), ((bytes * 2.0 / 3.0) as u64 / 8).max(1024))
+    };
+    let (cache, all, new) = (split(whole * cache_share), split(whole), split(whole * (1.0 - cache_share)));
+    (Room { cache, all }, (new.0 as usize, new.1 as usize))
+}
+
+/// Batches come from a thread of their own, so that waiting for them can end.
+fn read_ahead(
+    mut source: Box<dyn RowSource>,
+) -> (Receiver<Result<RowBatch, InputError>>, Sender<RowBatch>, std::thread::JoinHandle<()>) {
+    let (send, receive) = bounded(1);
+    let (spare, spares) = bounded::<RowBatch>(3);
+    let thread = std::thread::spawn(move || {
+        loop {
+            let mut batch = spares.try_recv().unwrap_or_default();
+            match source.next_batch(&mut batch) {
+                Ok(true) if send.send(Ok(batch)).is_ok() => {}
+                Ok(_) => return,
+                Err(error) => {
+                    let _ = send.send(Err(error));
+                    return;
+                }
+            }
+        }
+    });
+    (receive, spare, thread)
+}
+
+fn serve(learner: &mut dyn StreamLearner, progressive: bool, todo: &Receiver<Work>, answers: &Sender<Answer>) {
+    let mut predicted = Vec::new();
+    for work in todo {
+        let answer = match work {
+            Work::Weights => Answer::Weights(learner.weights().into_iter().map(<[f64]>::to_vec).collect()),
+            Work::Learn { rows, columns, classes } => {
+                let begin = Instant::now();
+                let grown =
+                    learner.grow(columns).and_then(|()| classes.map_or(Ok(()), |classes| learner.know(&classes)));
+                match grown {
+                    Err(refused) => Answer::Refused(refused),
+                    Ok(()) => {
+                        let mut found = Progressive::default();
+                        if progressive {
+                            learner.predict(&rows, &mut predicted);
+                            for (&label, &predicted) in rows.labels().iter().zip(&predicted) {
+                                found.rows += 1;
+                                found.right += u64::from(label == predicted);
+                                found.squared += (label - predicted) * (label - predicted);
+                            }
+                        }
+                        learner.learn(&rows);
+                        Answer::Learnt { rows, progressive: found, seconds: begin.elapsed().as_secs_f64() }
+                    }
+                }
+            }
+        };
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// Gathers rows and hands them over.
+struct Gather<'a> {
+    options: &'a StreamOptions,
+    budget: &'a Budget,
+    watch: &'a mut dyn Watch,
+    columns: Columns,
+    classes: StreamClasses,
+    /// How many of them the learner knows of.
+    known_classes: usize,
+    named: bool,
+    work: Sender<Work>,
+    done: Receiver<Answer>,
+    filling: Block,
+    /// The other block, while the learner does not have it.
+    spare: Option<Block>,
+    /// Rows and values of a block.
+    room: (usize, usize),
+    report: StreamReport,
+    /// Whether the learner is at work.
+    busy: bool,
+    begin: Instant,
+    saved: (u64, Instant),
+}
+
+impl Gather<'_> {
+    fn run(
+        &mut self,
+        batches: &Receiver<Result<RowBatch, InputError>>,
+        spare: &Sender<RowBatch>,
+    ) -> Result<(Model, StreamReport), StreamError> {
+        let mut row_classes = Vec::new();
+        loop {
+            // Short enough to notice a signal, and when a model is due.
+            match batches.recv_timeout(Duration::from_millis(100)) {
+                Ok(batch) => {
+                    let mut batch = batch?;
+                    self.take(&mut batch, &mut row_classes)?;
+                    let _ = spare.try_send(batch);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let rows_due = self.options.save_rows.is_some_and(|rows| self.report.rows >= self.saved.0 + rows);
+            let time_due = self.options.save_time.is_some_and(|time| self.saved.1.elapsed() >= time);
+            if rows_due || time_due {
+                self.hand_over()?;
+                if let Some(model) = self.model()? {
+                    self.watch.save(&model)?;
+                }
+                self.saved = (self.report.rows, Instant::now());
+            }
+        }
+        self.hand_over()?;
+        self.wait()?;
+        self.report.seconds = self.begin.elapsed().as_secs_f64();
+        let model = self.model()?.ok_or_else(|| StreamError::Rows {
+            problem: match self.classes.names() {
+                [] => "the stream has no rows".to_string(),
+                [only] => format!("all rows have the label '{only}'"),
+                _ => format!("no row has the label '{}'", self.options.positive.as_deref().unwrap_or_default()),
+            },
+            remedy: "a classifier needs rows of two classes".to_string(),
+        })?;
+        Ok((model, self.report))
+    }
+
+    fn take(&mut self, batch: &mut RowBatch, row_classes: &mut Vec<u32>) -> Result<(), StreamError> {
+        self.columns.resolve(batch, self.budget)?;
+        let is_classification = self.options.loss.is_classification();
+        if is_classification {
+            self.classes.resolve(batch, row_classes);
+        } else if !batch.classes.is_empty() {
+            return Err(StreamError::Rows {
+                problem: format!("the labels are text, and the {} loss predicts numbers", self.options.loss.name()),
+                remedy: "use a classification loss".into(),
+            });
+        }
+        self.filling.widen(self.columns.len());
+        for i in 0..batch.rows() {
+            let values = batch.range(i).len();
+            if self.filling.rows() >= self.room.0 || self.filling.values() + values > self.room.1 {
+                if values > self.room.1 {
+                    let needed = values as u64 * 8 * 12;
+                    let (wanted_bytes, free_bytes) = (needed, self.budget.free_bytes());
+                    let limit_bytes = self.budget.limit_bytes();
+                    let least_bytes = limit_bytes + needed;
+                    return Err(BudgetError {
+                        purpose: "a long row",
+                        wanted_bytes,
+                        free_bytes,
+                        limit_bytes,
+                        least_bytes,
+                    }
+                    .into());
+                }
+                self.hand_over()?;
+                self.filling.widen(self.columns.len());
+            }
+            let label = if is_classification { f64::from(row_classes[i]) } else { batch.labels[i] };
+            let id = self.report.rows + self.filling.rows() as u64;
+            push(&mut self.filling, batch, i, label, id);
+        }
+        Ok(())
+    }
+
+    /// Gives the learner what has been gathered.
+    fn hand_over(&mut self) -> Result<(), StreamError> {
+        if self.filling.rows() == 0 {
+            return Ok(());
+        }
+        self.wait()?;
+        let Some(mut next) = self.spare.take() else { return Ok(()) };
+        next.clear();
+        let rows = std::mem::replace(&mut self.filling, next);
+        self.report.rows += rows.rows() as u64;
+        let changed = self.classes.len() != self.known_classes;
+        self.known_classes = self.classes.len();
+        let classes = changed.then(|| self.classes.clone());
+        self.busy = self.work.send(Work::Learn { rows, columns: self.columns.len(), classes }).is_ok();
+        Ok(())
+    }
+
+    /// Waits until the learner has done what it was given.
+    fn wait(&mut self) -> Result<(), StreamError> {
+        if !std::mem::take(&mut self.busy) {
+            return Ok(());
+        }
+        match self.done.recv() {
+            Ok(Answer::Learnt { rows, progressive, seconds }) => {
+                self.spare = Some(rows);
+                let report = &mut self.report;
+                report.steps += 1;
+                report.solve_seconds += seconds;
+                report.last = progressive;
+                report.all.rows += progressive.rows;
+                report.all.right += progressive.right;
+                report.all.squared += progressive.squared;
+                report.seconds = self.begin.elapsed().as_secs_f64();
+                (report.features, report.classes) = (self.columns.len() as u64, self.classes.len() as u64);
+                self.watch.step(report);
+                Ok(())
+            }
+            Ok(Answer::Refused(refused)) => Err(refused.into()),
+            Ok(Answer::Weights(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The model as it stands; none while there are too few classes for one.
+    fn model(&mut self) -> Result<Option<Model>, StreamError> {
+        self.wait()?;
+        let options = self.options;
+        let (targets, outputs) = match options.loss.is_classification() {
+            false if self.report.rows == 0 => return Ok(None),
+            false => (Targets::Numbers, vec![0]),
+            true => match self.classes.finished(options.positive.as_deref(), &options.class_weights) {
+                Some(finished) => finished,
+                None => return Ok(None),
+            },
+        };
+        // Weights, names and the finished model are all there at once for a moment.
+        let numbers = 4 * outputs.len() as u64 + 4;
+        let _paid = self.budget.reserve("a model of the stream", numbers * 8 * self.columns.len() as u64)?;
+        let (Ok(()), Ok(Answer::Weights(weights))) = (self.work.send(Work::Weights), self.done.recv()) else {
+            return Ok(None);
+        };
+        let is_turned = options.loss.is_classification() && options.positive.is_none() && outputs == [0];
+        let signed = |model: usize, column: usize| weights[model].get(column).copied().unwrap_or(0.0);
+        let weight = |output: usize, column: usize| match weights.len() {
+            // One score speaks for the second class that came.
+            1 if is_turned => -signed(0, column),
+            1 => signed(0, column),
+            _ => signed(outputs[output], column),
+        };
+        let constant = weights[0].len() - 1;
+        let intercepts: Vec<f64> = (0..outputs.len()).map(|output| weight(output, constant) * options.bias).collect();
+        let columns = self.columns.len().min(constant);
+        let (features, weights) = Model::collect(self.columns.names()?, columns, intercepts.len(), weight);
+        let header = Header {
+            version: VERSION,
+            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+            objective: Objective { bias: options.bias, ..Objective::new(options.loss, options.c, targets) },
+            status: Status::Streamed,
+            certificate: None,
+            certificates: Vec::new(),
+            cost: Cost {
+                passes: 1,
+                seconds: self.report.seconds,
+                solve_seconds: self.report.solve_seconds,
+                ..Cost::default()
+            },
+            baseline: None,
+            rows: self.report.rows,
+            features: features.len() as u64,
+            intercepts,
+            unit_rows: false,
+            named_features: self.named && options.hash_bits.is_none(),
+            hash_bits: options.hash_bits,
+        };
+        Ok(Some(Model { header, features, weights }))
+    }
+}
+
+/// Takes over the weights of an earlier model, and says which classes it knows and how many rows it has seen.
+fn begin_with(
+    model: &Model,
+    options: &StreamOptions,
+    columns: &mut Columns,
+    learner: &mut dyn StreamLearner,
+    budget: &Budget,
+) -> Result<(StreamClasses, u64), StreamError> {
+    let fail = |problem: &str, remedy: &str| StreamError::Rows { problem: problem.into(), remedy: remedy.into() };
+    let header = &model.header;
+    if header.hash_bits != options.hash_bits {
+        return Err(fail("the model has another number of hash bits", "use the same --hash-bits as before"));
+    }
+    if header.unit_rows {
+        return Err(fail(
+            "the model expects rows of unit length, and streams are not scaled",
+            "train it anew on the stream",
+        ));
+    }
+    if matches!(header.objective.targets, Targets::Numbers) == options.loss.is_classification() {
+        return Err(fail("the model is for another kind of loss", "use a loss like that of the model"));
+    }
+    let classes = match &options.positive {
+        None => StreamClasses::known(&header.objective.targets),
+        Some(_) => StreamClasses::default(),
+    };
+    let mut batch = RowBatch::default();
+    match &model.features {
+        crate::model::Features::Numbered(numbers) => batch.keys.extend_from_slice(numbers),
+        crate::model::Features::Named(names) => {
+            batch.keys.extend(names.iter().map(|name| u64::from(batch.names.intern(name.as_bytes()))));
+        }
+    }
+    batch.values.resize(batch.keys.len(), 1.0);
+    batch.end_row(0.0);
+    // Hashed features are columns already.
+    if let Columns::Seen(_) = columns {
+        columns.resolve(&mut batch, budget)?;
+    }
+    learner.grow(columns.len())?;
+    learner.know(&classes)?;
+    let outputs = model.outputs();
+    let mut weights = vec![vec![0.0; columns.len() + 1]; outputs];
+    for (i, &column) in batch.keys.iter().enumerate() {
+        for (vector, &weight) in weights.iter_mut().zip(model.weights_of(i)) {
+            vector[column as usize] = weight;
+        }
+    }
+    for (vector, intercept) in weights.iter_mut().zip(&header.intercepts) {
+        let constant = vector.len() - 1;
+        vector[constant] = if options.bias == 0.0 { 0.0 } else { intercept / options.bias };
+    }
+    learner.begin_with(weights);
+    Ok((classes, header.rows))
+}
