@@ -56,6 +56,15 @@ impl Quality {
         }
     }
 
+    /// The number that models are compared by: accuracy, or root mean square error.
+    pub fn score(&self) -> f64 {
+        match self {
+            Quality::Binary(quality) => quality.accuracy,
+            Quality::Classes(quality) => quality.accuracy,
+            Quality::Numbers(quality) => quality.rmse,
+        }
+    }
+
     /// In a line.
     pub fn line(&self) -> String {
         match self {

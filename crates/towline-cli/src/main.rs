@@ -14,6 +14,7 @@ mod liblinear;
 mod method;
 mod objective;
 mod pack;
+mod path;
 mod penalty;
 mod plan;
 mod predict;
@@ -48,6 +49,8 @@ enum Verb {
     Train(Box<train::Arguments>),
     /// Compare values of C, or losses, by rows that are held out
     Cv(Box<cv::Arguments>),
+    /// Train models along a path of penalties, each starting from the one before
+    Path(Box<path::Arguments>),
     /// Write the labels that a model predicts
     Predict(predict::Arguments),
     /// Judge a model by labelled rows
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Cat(arguments) => cat::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments, &typed),
+        Verb::Path(arguments) => path::run(&arguments, &typed),
         Verb::Completions(arguments) => generate::completions(&arguments),
         Verb::Man(arguments) => generate::man(&arguments),
     };

@@ -28,6 +28,12 @@ pub enum Method {
     Cw,
     /// Stochastic gradient descent on any loss
     Sgd,
+    /// Consensus ADMM over blocks, for any penalty
+    Admm,
+    /// The same with an update after every block
+    BcAdmm,
+    /// Stochastic mirror descent for the l1 penalty
+    MirrorDescent,
 }
 
 /// Passes that a baseline makes if nothing else is said.
@@ -76,6 +82,9 @@ impl Method {
             Method::Mira => Some(Baseline::Mira),
             Method::Cw => Some(Baseline::Cw),
             Method::Sgd => Some(Baseline::Sgd),
+            Method::Admm => Some(Baseline::Admm),
+            Method::BcAdmm => Some(Baseline::BcAdmm),
+            Method::MirrorDescent => Some(Baseline::MirrorDescent),
         }
     }
 
@@ -101,7 +110,7 @@ impl Method {
                 "{option} is for exact training, and --method {name} makes --max-passes passes and ends; leave out one of the two"
             );
         }
-        if !matches!(baseline, Baseline::Pegasos | Baseline::Sgd)
+        if matches!(baseline, Baseline::Perceptron | Baseline::Mira | Baseline::Cw)
             && let Some(option) = find(&[("loss", "--loss"), ("solver", "-s")])
         {
             bail!("--method {name} has a rule of its own in place of {option}; use --method sgd to choose a loss");

@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
 fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyhow::Result<StreamOptions> {
     let mut options = arguments.objective.for_stream(arguments.c)?;
     let how = arguments.how();
-    options.rounds = how.rounds.unwrap_or(options.rounds);
+    options.rounds = how.rounds;
     (options.cache_share, options.selection, options.order) = (how.cache_share, how.selection, how.order);
     options.seed = arguments.seed;
     options.hash_bits = arguments.streams.hash_bits;

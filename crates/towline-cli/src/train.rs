@@ -1,6 +1,6 @@
 //! `towline train`: rows become a model.
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,7 +57,7 @@ pub struct Arguments {
     _gradient_bound: Option<Infallible>,
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
-    tolerance: f64,
+    pub(crate) tolerance: f64,
     /// Stop after this many passes over the data (visits of as many rows, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
     #[arg(long)]
     max_passes: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Arguments {
     max_time: Option<f64>,
     /// How to train: exactly (auto, sbm, bmd, da-bcd), or as papers do that compare with it
     #[arg(long, value_enum, default_value_t = Method::Auto)]
-    method: Method,
+    pub(crate) method: Method,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -84,7 +84,7 @@ pub struct Arguments {
     pub seed: u64,
     /// Begin anew, even if an earlier run with the same objective can be continued
     #[arg(long)]
-    restart: bool,
+    pub(crate) restart: bool,
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
     #[arg(long, value_name = "MODEL", conflicts_with = "restart")]
     pub warm_start: Option<PathBuf>,
@@ -96,7 +96,7 @@ pub struct Arguments {
     pub threads: Option<u16>,
     /// Write a line of JSON per step to this file
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// Score the test rows every so many seconds of training (0: at every step) and write that to the trace
     #[arg(long, value_name = "SECONDS", requires = "trace", requires = "test")]
     test_every: Option<f64>,
@@ -193,13 +193,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let store_path = if arguments.data.is_dir() {
-        arguments.data.clone()
-    } else {
-        pack_beside(&arguments.data, &arguments.reading, threads, &budget, arguments.quiet || arguments.json)?
-    };
+    let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
-    let store = Arc::new(DiskStore::open(&store_path)?);
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let objective = arguments.objective.objective(arguments.c, &store, &budget)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
@@ -222,7 +217,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let mut watcher = Watcher::new(arguments.trace.as_deref(), held_out, arguments.tolerance, talk)?;
     let trained = match arguments.method.baseline() {
         Some(baseline) => {
-            let options = baseline_options(arguments, baseline, objective.clone(), &store, stop)?;
+            let options = baseline_options(arguments, baseline, objective.clone(), &store, &output, stop)?;
             vec![baselines::train(store.clone(), &options, &budget, &mut watcher)?]
         }
         None => {
@@ -264,6 +259,16 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     })
 }
 
+/// The store to train on; a file is packed beside itself first.
+pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget) -> anyhow::Result<Arc<DiskStore>> {
+    let path = if arguments.data.is_dir() {
+        arguments.data.clone()
+    } else {
+        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)?
+    };
+    Ok(Arc::new(DiskStore::open(&path)?))
+}
+
 /// Says how the budget is spent, and what the run goes on from.
 fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
     let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
@@ -282,7 +287,8 @@ fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Resul
     Ok(())
 }
 
-fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
+/// How to train, as far as it is typed.
+pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
     if matches!(arguments.method, Method::DaBcd | Method::DBcd) && tasks[0].objective.is_plain_l2() {
         bail!(
             "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
@@ -316,6 +322,7 @@ fn baseline_options(
     baseline: Baseline,
     objective: Objective,
     store: &DiskStore,
+    output: &Path,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<BaselineOptions> {
     if let Targets::Classes { classes, .. } = &objective.targets {
@@ -330,6 +337,9 @@ fn baseline_options(
     }
     let passes = arguments.max_passes.unwrap_or(BASELINE_PASSES);
     let mut options = BaselineOptions::new(baseline, objective, passes)?;
+    if let Some(folder) = output.parent().filter(|folder| folder.is_dir()) {
+        options.folder = folder.to_path_buf();
+    }
     options.max_time = max_time(arguments)?;
     options.seed = arguments.seed;
     options.stop = stop;

@@ -49,6 +49,24 @@ fn baselines_come_near_the_exact_model() {
     assert!((LOGISTIC_OPTIMUM..1.01 * LOGISTIC_OPTIMUM).contains(&logistic), "{logistic}");
 }
 
+/// Where the l1-penalised squared hinge loss ends, by the exact method, and how near its comparisons come in 60 passes.
+#[test]
+fn comparisons_of_penalties_come_near_the_exact_model() {
+    let (bench, _) = bench();
+    let problem = "train a9a.tow --penalty l1 --loss squared-hinge -C 0.05 --memory 3M --json";
+    let exact = json(&bench.run(&format!("{problem} --tolerance 1e-5 -o exact.towm")));
+    let (bound, best) = (exact["dual_objective"].as_f64().unwrap(), exact["objective"].as_f64().unwrap());
+    for (method, within) in [("admm", 1e-3), ("bc-admm", 1e-3), ("mirror-descent", 0.3)] {
+        let line = format!("{problem} --method {method} --max-passes 60 -o {method}.towm");
+        let said = bench.run(&line);
+        assert_eq!(said.code, Some(0), "{method}: {}", said.stderr);
+        let told = json(&said);
+        let objective = told["objective"].as_f64().unwrap();
+        assert!(objective >= bound && objective <= best * (1.0 + within), "{method}: {objective}, optimum {best}");
+        assert!(told["dual_objective"].as_f64().unwrap() <= best, "{method}");
+    }
+}
+
 #[test]
 fn a_trace_has_test_scores_when_asked() {
     let (bench, test) = bench();
@@ -136,6 +154,19 @@ fn what_has_no_meaning_is_refused() {
             1,
             "pegasos is for the hinge loss, not for the logistic loss; use --method sgd",
         ),
+        (
+            "--method admm --tolerance 1e-3",
+            1,
+            "--tolerance is for exact training, and --method admm makes --max-passes",
+        ),
+        ("--method bc-admm --cache-share 0.2", 1, "--cache-share is for exact training"),
+        ("--method mirror-descent", 1, "mirror-descent knows the penalty l1 and no intercept only; use --penalty l1"),
+        (
+            "--method mirror-descent --penalty l1 --intercept",
+            1,
+            "mirror-descent knows the penalty l1 and no intercept only",
+        ),
+        ("--method sgd --penalty l1", 1, "sgd knows the penalty l2 with --lambda 1 and no intercept only"),
         ("--method sgd --max-passes 0", 1, "--max-passes must be 1 or more for sgd"),
         ("--method bmd --cache-share 0.2", 1, "this method keeps none; use --method sbm"),
         ("--test-every 1", 2, "--trace"),

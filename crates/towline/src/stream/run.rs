@@ -382,7 +382,7 @@ impl Gather<'_> {
             },
         };
         // Weights, names and the finished model are all there at once for a moment.
-        let numbers = 4 * outputs.len() as u64 + 4;
+        let numbers = 2 * outputs.len() as u64 + 6;
         let _paid = self.budget.reserve("a model of the stream", numbers * 8 * self.columns.len() as u64)?;
         let (Ok(()), Ok(Answer::Weights(weights))) = (self.work.send(Work::Weights), self.done.recv()) else {
             return Ok(None);

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
 use crate::store::StoreError;
@@ -35,6 +36,19 @@ pub enum Start {
     Duals(Duals, f64),
     /// Those of an earlier run, each times a factor; rows that came later start at 0.
     Earlier(Box<Checkpoint>, f64),
+    /// Those that a run of this process has left, each times a factor, with what else it knew.
+    Left(Arc<Left>, f64),
+}
+
+/// What a run leaves for the next one on the same rows.
+#[derive(Debug)]
+pub struct Left {
+    /// w by column, the constant feature last.
+    pub weights: Vec<f64>,
+    /// β.
+    pub duals: Duals,
+    /// Σ βx by column, the constant feature last: known, so that no scan is needed to sum it.
+    pub sums: Vec<f64>,
 }
 
 impl Start {
@@ -47,6 +61,7 @@ impl Start {
             }
             Start::Duals(duals, before) => Start::Duals(duals, before * factor),
             Start::Earlier(checkpoint, before) => Start::Earlier(checkpoint, before * factor),
+            Start::Left(left, before) => Start::Left(left, before * factor),
         }
     }
 }
@@ -121,6 +136,9 @@ impl Duals {
             }
             Start::Duals(duals, factor) => {
                 self.copy(duals.rows(), *factor, |first, count, out| duals.read(first, count, out))
+            }
+            Start::Left(left, factor) => {
+                self.copy(left.duals.rows(), *factor, |first, count, out| left.duals.read(first, count, out))
             }
             Start::Earlier(checkpoint, factor) => self.copy(checkpoint.count(), *factor, |first, count, out| {
                 checkpoint.read(first, count, out).map_err(failed)

@@ -2,7 +2,7 @@
 use std::time::Instant;
 
 use super::certificate::Certificate;
-use super::duals::{DualSums, Duals};
+use super::duals::{DualSums, Duals, Start};
 use super::limits::Limits;
 use super::plan::Plan;
 use super::problem::{Problem, States};
@@ -68,13 +68,7 @@ impl<'a, P: Problem> Learner<'a, P> {
         plan: &Plan,
         rows: u64,
     ) -> Result<Self, TrainError> {
-        let numbers = rows * problem.width() as u64;
-        let mut duals = if plan.duals_on_disk {
-            let beside = task.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
-            Duals::on_disk(numbers, beside.unwrap_or(&std::env::temp_dir()))?
-        } else {
-            Duals::in_memory(numbers)
-        };
+        let mut duals = task.no_duals(rows * problem.width() as u64, plan.duals_on_disk)?;
         if let Some(start) = &task.start {
             duals.begin_with(start)?;
         }
@@ -93,14 +87,23 @@ impl<'a, P: Problem> Learner<'a, P> {
             before: 0.0,
             passes: 0,
             gains: GainSchedule::new(options.tolerance),
-            proximal_steps: ProximalSchedule::new(options.tolerance),
+            proximal_steps: ProximalSchedule::new(options.tolerance, matches!(task.start, Some(Start::Left(..)))),
             saved: Instant::now(),
         };
-        if task.start.is_some() && !plan.in_memory {
+        if learner.must_sum() && !plan.in_memory {
             // Sums up the weights. How good they are shows after the first pass.
             learner.begin_scan()?;
         }
         Ok(learner)
+    }
+
+    /// Whether the dual variables to start from have to be summed up first. For ½‖w‖² their dual objective has to be known, too.
+    fn must_sum(&self) -> bool {
+        match &self.task.start {
+            None => false,
+            Some(Start::Left(..)) => !P::IS_PROXIMAL,
+            Some(Start::Values(_) | Start::Duals(..) | Start::Earlier(..)) => true,
+        }
     }
 
     pub fn is_done(&self) -> bool {
@@ -399,7 +402,9 @@ impl<'a, P: Problem> Learner<'a, P> {
             return Ok(false);
         }
         // The first scan sums up w; only the second one tells how good it is.
-        self.certify_resident(residents);
+        if self.must_sum() {
+            self.certify_resident(residents);
+        }
         Ok(self.certify_resident(residents) <= self.options.tolerance)
     }
 
@@ -427,13 +432,14 @@ impl<'a, P: Problem> Learner<'a, P> {
     }
 
     /// What came of it.
-    pub fn into_trained(self, shared: Cost) -> Result<Trained, TrainError> {
+    pub fn into_trained(mut self, shared: Cost) -> Result<Trained, TrainError> {
         let (Some(certificate), Phase::Done(status)) = (self.certificate, self.phase) else {
             return Err(TrainError::NoWeight);
         };
+        let sums = self.rows.problem.sums();
         let mut weights = self.rows.problem.into_weights();
         weights.iter_mut().for_each(|w| *w *= certificate.multiple);
         let cost = self.cost.with(&shared);
-        Ok(Trained { weights, duals: self.duals, status, certificate, cost, baseline: None })
+        Ok(Trained { weights, duals: self.duals, sums, status, certificate, cost, baseline: None })
     }
 }

@@ -42,6 +42,9 @@ pub trait Link: Weights + Send {
 
     /// The same as [`weights`](Self::weights), for good.
     fn into_weights(self) -> Vec<f64>;
+
+    /// v, for good, unless it is the weights.
+    fn sums(&mut self) -> Vec<f64>;
 }
 
 /// `w = v`, for R = ½‖w‖².
@@ -148,5 +151,9 @@ impl Link for Identity {
 
     fn into_weights(self) -> Vec<f64> {
         self.w
+    }
+
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
     }
 }

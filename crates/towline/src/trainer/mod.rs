@@ -11,6 +11,7 @@ mod joint;
 mod learner;
 mod limits;
 mod link;
+mod path;
 mod plan;
 mod problem;
 mod problem_rows;
@@ -21,6 +22,7 @@ mod run;
 mod schedule;
 mod single;
 mod task;
+mod zero;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,8 +34,9 @@ pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
-pub use duals::{Duals, Start};
+pub use duals::{Duals, Left, Start};
 pub(crate) use link::Identity;
+pub use path::{Along, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
 pub(crate) use problem::Certify;
@@ -41,6 +44,7 @@ pub(crate) use problem_rows::{ProblemRows, renumber};
 pub use recipes::{train, train_all};
 pub(crate) use single::Single;
 pub use task::{RowFilter, Task};
+pub use zero::{AtZero, at_zero};
 
 use crate::baselines::Baseline;
 use crate::budget::BudgetError;
@@ -151,6 +155,8 @@ pub struct Trained {
     pub weights: Vec<f64>,
     /// The dual variable of each row, by its position in the store; none from a method without them.
     pub duals: Duals,
+    /// Σ βx by column, the constant feature last, where the weights are not just that; none from a method without dual variables.
+    pub sums: Vec<f64>,
     /// How it ended.
     pub status: Status,
     /// How good it is.
@@ -203,6 +209,17 @@ impl Cost {
             read_seconds: a.read_seconds.max(b.read_seconds),
         };
         all.into_iter().reduce(merge).unwrap_or_default()
+    }
+
+    /// What came on top of an earlier count of passes, bytes, and seconds in all.
+    fn without(self, before: &Cost) -> Cost {
+        Cost {
+            passes: self.passes - before.passes,
+            bytes_read: self.bytes_read - before.bytes_read,
+            seconds: self.seconds - before.seconds,
+            read_seconds: self.read_seconds - before.read_seconds,
+            ..self
+        }
     }
 
     /// Both together.

@@ -96,6 +96,12 @@ impl Plan {
         Ok((best, most))
     }
 
+    /// Plans for one model that needs so many dense vectors and a dual variable a row.
+    pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
+        let vector_bytes = vectors * 8 * (store.shape().columns + 1);
+        Plan::with(store, Model { vector_bytes, width: 1 }, 1, budget)
+    }
+
     fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
         let weight_bytes = models * model.vector_bytes;

@@ -46,6 +46,11 @@ pub trait Problem: Certify + LookBack + Send {
 
     /// The weights that a certificate speaks of, for good.
     fn into_weights(self) -> Vec<f64>;
+
+    /// Σ βx, for good, where the weights are not just that.
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
+    }
 }
 
 /// One scan over all rows at fixed weights tells how far from the optimum they can be at most.

@@ -13,6 +13,7 @@
 //! Departures, both measured: one pass per proximal step as in section 4.3.1, and the centre goes beyond w,
 //! `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back uphill (O'Donoghue & Candès 2015, gradient restart).
 use super::certificate::Certificate;
+use super::duals::Start;
 use super::link::Link;
 use super::proximal_certificate::{ProximalScan, Scanned};
 use super::task::Task;
@@ -68,8 +69,11 @@ impl<P: LazyProx> Proximal<P> {
 
     /// Starts where the task says.
     pub fn new(columns: usize, task: &Task, lazy: P) -> Self {
-        let Task { objective, start_weights: start, .. } = task;
-        let summed = task.start.is_none();
+        let objective = &task.objective;
+        let (start, known) = match &task.start {
+            Some(Start::Left(left, factor)) => (&left.weights, Some((&left.sums, factor))),
+            _ => (&task.start_weights, None),
+        };
         let mut w: Vec<f64> = large_zeroed(columns + 1);
         let given = start.len().min(columns + 1);
         w[..given].copy_from_slice(&start[..given]);
@@ -94,7 +98,7 @@ impl<P: LazyProx> Proximal<P> {
             w,
             v: large_zeroed(columns + 1),
             steps: 0,
-            summed,
+            summed: task.start.is_none() || known.is_some(),
             best_dual: 0.0,
             scan: ProximalScan::default(),
             penalty,
@@ -102,6 +106,9 @@ impl<P: LazyProx> Proximal<P> {
         if direct {
             let penalised = link.penalised();
             link.u[..penalised].fill(0.0);
+        }
+        if let Some((sums, factor)) = known {
+            sums.iter().enumerate().for_each(|(j, v)| link.set_sum(j, factor * v));
         }
         link.renew();
         link
@@ -301,5 +308,12 @@ impl<P: LazyProx> Link for Proximal<P> {
 
     fn into_weights(self) -> Vec<f64> {
         self.w
+    }
+
+    fn sums(&mut self) -> Vec<f64> {
+        for j in 0..self.u.len() {
+            self.v[j] = self.sum_at(j);
+        }
+        std::mem::take(&mut self.v)
     }
 }

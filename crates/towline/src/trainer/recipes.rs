@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use super::joint::Joint;
 use super::link::Identity;
+use super::path::{self, Along};
 use super::plan::Plan;
 use super::problem::Problem;
 use super::proximal::Proximal;
 use super::run::Run;
 use super::single::Single;
-use super::{Observer, Task, TrainError, TrainOptions, Trained};
+use super::{Cost, Observer, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::{Loss, LossVisitor};
@@ -33,12 +34,16 @@ pub fn train_all(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let mut trained = Vec::with_capacity(options.tasks.len());
+    let mut all = Vec::with_capacity(options.tasks.len());
     for tasks in options.tasks.chunk_by(|a, b| is_alike(&a.objective, &b.objective)) {
-        let group = Group { store: store.clone(), tasks, options, budget, observer: &mut *observer };
-        trained.extend(tasks[0].objective.loss.visit(group)?);
+        let each = &mut |_: usize, trained: &mut Vec<Trained>| {
+            all.append(trained);
+            Ok::<(), TrainError>(())
+        };
+        let group = Group { store: store.clone(), tasks, options, budget, observer: &mut *observer, chain: None, each };
+        tasks[0].objective.loss.visit(group)?;
     }
-    Ok(trained)
+    Ok(all)
 }
 
 /// Whether models of both objectives have the same types, and so can train together.
@@ -52,17 +57,24 @@ fn is_alike(a: &Objective, b: &Objective) -> bool {
         && a.width() == b.width()
 }
 
+/// Is given the models of a wave, and the number of the first.
+pub type TakesModels<'a, E> = dyn FnMut(usize, &mut Vec<Trained>) -> Result<(), E> + 'a;
+
 /// Tasks that are alike.
-struct Group<'a> {
-    store: Arc<dyn BlockStore>,
-    tasks: &'a [Task],
-    options: &'a TrainOptions,
-    budget: &'a Budget,
-    observer: &'a mut dyn Observer,
+pub struct Group<'a, E> {
+    pub store: Arc<dyn BlockStore>,
+    pub tasks: &'a [Task],
+    pub options: &'a TrainOptions,
+    pub budget: &'a Budget,
+    pub observer: &'a mut dyn Observer,
+    /// Whether each wave of tasks starts from the last model of the one before, and what the first wave starts from then.
+    pub chain: Option<Option<Along>>,
+    /// Told of each wave: the number of its first task, and its models, to be looked at or taken away.
+    pub each: &'a mut TakesModels<'a, E>,
 }
 
-impl LossVisitor for Group<'_> {
-    type Out = Result<Vec<Trained>, TrainError>;
+impl<E: From<TrainError>> LossVisitor for Group<'_, E> {
+    type Out = Result<Cost, E>;
 
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
         let columns = self.store.shape().columns as usize;
@@ -96,15 +108,37 @@ impl LossVisitor for Group<'_> {
     }
 }
 
-impl Group<'_> {
+impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
-    fn run<P: Problem>(self, make: impl Fn(&Task) -> P) -> Result<Vec<Trained>, TrainError> {
-        let (plan, size) = Plan::for_wave(&*self.store, &self.tasks[0].objective, self.tasks.len(), self.budget)?;
-        let mut run = Run::new(self.store, self.options, plan, self.budget, self.observer)?;
-        let mut trained = Vec::with_capacity(self.tasks.len());
-        for wave in self.tasks.chunks(size) {
-            trained.extend(run.train(wave, &make)?);
+    fn run<P: Problem>(self, make: impl Fn(&Task) -> P) -> Result<Cost, E> {
+        let Group { store, tasks, options, budget, observer, chain, each } = self;
+        let plan = Plan::for_wave(&*store, &tasks[0].objective, tasks.len(), budget);
+        let (plan, mut size) = plan.map_err(TrainError::from)?;
+        if chain.is_some() && plan.in_memory {
+            // No reading is saved by more of them, and a start from nearby is lost.
+            size = size.min(options.threads.max(1));
         }
-        Ok(trained)
+        let mut run = Run::new(store, options, plan, budget, observer)?;
+        let (chained, mut along) = (chain.is_some(), chain.flatten());
+        let mut cost = Cost::default();
+        for (number, wave) in tasks.chunks(size).enumerate() {
+            let started = along.as_ref().map(|along| path::chained(along, wave));
+            let before = run.shared_cost();
+            let mut trained = run.train(started.as_deref().unwrap_or(wave), &make)?;
+            if chained {
+                trained.iter_mut().for_each(|trained| trained.cost = trained.cost.without(&before));
+            }
+            trained.iter().for_each(|trained| cost = cost.with(&trained.cost));
+            each(number * size, &mut trained)?;
+            let interrupted = trained.iter().any(|trained| trained.status == Status::Interrupted);
+            if chained {
+                along = path::next(trained, wave);
+                if interrupted {
+                    break;
+                }
+            }
+        }
+        let Cost { passes, bytes_read, seconds, read_seconds, .. } = run.shared_cost();
+        Ok(Cost { passes, bytes_read, seconds, read_seconds, ..cost })
     }
 }

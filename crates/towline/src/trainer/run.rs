@@ -84,10 +84,10 @@ impl<'a> Run<'a> {
     }
 
     /// Trains a wave of models together.
-    pub fn train<P: Problem>(
+    pub fn train<'t, P: Problem>(
         &mut self,
-        tasks: &'a [Task],
-        make: impl Fn(&'a Task) -> P,
+        tasks: &'t [Task],
+        make: impl Fn(&'t Task) -> P,
     ) -> Result<Vec<Trained>, TrainError> {
         let rows = self.store.shape().rows;
         let new = |task| Learner::new(make(task), task, self.options, &self.plan, rows);
@@ -102,6 +102,11 @@ impl<'a> Run<'a> {
         shared.seconds = self.limits.seconds();
         learners.iter().for_each(|learner| self.earlier = self.earlier.with(&learner.cost));
         learners.into_iter().map(|learner| learner.into_trained(shared)).collect()
+    }
+
+    /// What reading has cost so far.
+    pub fn shared_cost(&self) -> Cost {
+        Cost { seconds: self.limits.seconds(), ..self.cost }
     }
 
     /// Everything is resident: read once, then each model goes its own way.

@@ -15,10 +15,13 @@ pub struct ProximalSchedule {
 /// Steps before the first certificate.
 const FIRST: u64 = 3;
 
+/// How fast the logarithm of the gap is taken to fall in a step before that is known: by half an order of magnitude.
+const FIRST_RATE: f64 = 1.15;
+
 impl ProximalSchedule {
-    /// Nothing is known yet.
-    pub fn new(tolerance: f64) -> Self {
-        ProximalSchedule { tolerance, steps: 0, last: None, due: FIRST }
+    /// Nothing is known yet, except perhaps that the optimum is near.
+    pub fn new(tolerance: f64, is_near: bool) -> Self {
+        ProximalSchedule { tolerance, steps: 0, last: None, due: if is_near { 1 } else { FIRST } }
     }
 
     /// Another step has been made: is a certificate worth its scan?
@@ -29,16 +32,15 @@ impl ProximalSchedule {
 
     /// A certificate has found this gap.
     pub fn note(&mut self, gap: f64) {
-        let steps = match self.last {
-            Some((last, last_gap)) if gap < last_gap => {
-                let rate = (last_gap / gap).ln() / (self.steps - last).max(1) as f64;
-                (gap / self.tolerance).ln() / rate * 0.8
-            }
-            _ => 0.0,
+        let rate = match self.last {
+            Some((last, last_gap)) if gap < last_gap => (last_gap / gap).ln() / (self.steps - last).max(1) as f64,
+            Some(_) => f64::INFINITY,
+            None => FIRST_RATE,
         };
+        let steps = (gap / self.tolerance).ln() / rate * 0.8;
         self.last = Some((self.steps, gap));
         // Between an eighth and a half of what was done so far: predictions may be wrong, and a certificate costs as much as a sweep.
-        self.due = self.steps + (steps as u64).clamp(1 + self.steps / 8, 1 + self.steps / 2);
+        self.due = self.steps + (steps as u64).clamp(1 + self.steps / 8, 2 + self.steps / 2);
     }
 }
 

@@ -90,6 +90,10 @@ impl<L: Loss, K: Link> Problem for Single<L, K> {
     fn into_weights(self) -> Vec<f64> {
         self.link.into_weights()
     }
+
+    fn sums(&mut self) -> Vec<f64> {
+        self.link.sums()
+    }
 }
 
 impl<L: Loss, K: Link> Certify for Single<L, K> {

@@ -3,9 +3,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::checkpoint::CheckpointFile;
-use super::duals::Start;
+use super::duals::{Duals, Start};
 use crate::block::RowInfo;
 use crate::objective::Objective;
+use crate::store::StoreError;
 
 /// One of the models that train together on each loaded block.
 #[derive(Debug)]
@@ -26,6 +27,15 @@ impl Task {
     /// All rows, from the beginning.
     pub fn new(objective: Objective) -> Self {
         Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None }
+    }
+
+    /// So many dual variables that are 0: in memory, or on disk beside the checkpoint.
+    pub(super) fn no_duals(&self, count: u64, on_disk: bool) -> Result<Duals, StoreError> {
+        if !on_disk {
+            return Ok(Duals::in_memory(count));
+        }
+        let beside = self.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        Duals::on_disk(count, beside.unwrap_or(&std::env::temp_dir()))
     }
 
     /// Whether a row may have a part in the objective.

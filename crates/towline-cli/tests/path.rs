@@ -1,0 +1,105 @@
+//! `towline path` as a user runs it, on the data that ships with the project.
+mod workbench;
+
+use serde_json::Value;
+use workbench::{Workbench, shipped};
+
+fn bench() -> Workbench {
+    let bench = Workbench::new();
+    bench.ok(&format!("pack {} -o a9a.tow -q --block-size 100k", shipped("a9a.zst")));
+    bench
+}
+
+const LINE: &str = "path a9a.tow --penalty l1 --loss logistic --lambda-ratio 0.01 --points 6 --memory 2M";
+
+#[test]
+fn a_path_has_a_model_and_a_line_per_point() {
+    let bench = bench();
+    let told: Value = serde_json::from_str(&bench.ok(&format!(
+        "{} --json --test {}",
+        LINE.replace("2M", "4M"),
+        shipped("a9a.t.zst")
+    )))
+    .unwrap();
+    let points = told["points"].as_array().unwrap();
+    assert_eq!(points.len(), 6);
+    assert_eq!(points[0]["weights"], 0);
+    assert!(points[5]["weights"].as_u64().unwrap() > 20);
+    let number = |k: usize, name: &str| points[k][name].as_f64().unwrap();
+    assert!((number(5, "lambda") / number(0, "lambda") - 0.01).abs() < 1e-12);
+    assert!(points[5]["test"]["accuracy"].as_f64().unwrap() > 0.84);
+    // One scan to find the beginning, and what is read for all points together.
+    let read = |point: &Value| point["bytes_read"].as_u64().unwrap();
+    let most = points.iter().map(read).max().unwrap();
+    assert!((most + 1..=points.iter().map(read).sum::<u64>()).contains(&told["bytes_read"].as_u64().unwrap()));
+
+    // The last point is what train finds for its lambda.
+    let alone = bench.ok(&format!(
+        "train a9a.tow --penalty l1 --loss logistic --lambda {} -o x.towm --tolerance 1e-5 --json",
+        number(5, "lambda")
+    ));
+    let alone: Value = serde_json::from_str(&alone).unwrap();
+    let wanted = alone["objective"].as_f64().unwrap();
+    assert!((number(5, "objective") - wanted).abs() <= 1.1e-3 * wanted);
+
+    let table = std::fs::read_to_string(bench.path("a9a.path/path.csv")).unwrap();
+    assert_eq!(table.lines().count(), 7);
+    let last: Vec<&str> = table.lines().last().unwrap().split(',').collect();
+    assert_eq!(last[0].parse::<f64>().unwrap(), number(5, "lambda"));
+    assert!(bench.path("a9a.path").join(last[9]).exists());
+    assert!(bench.ok("info a9a.path/6.towm").contains("l1 penalty"));
+}
+
+#[test]
+fn an_interrupted_path_goes_on() {
+    let bench = bench();
+    let whole: Value = serde_json::from_str(&bench.ok(&format!("{LINE} -o whole --json"))).unwrap();
+    bench.ok(&format!("{LINE} -o parts -q"));
+    // As if it had been killed after the third point: later models are not there, its dual variables are.
+    let lambda = whole["points"][2]["lambda"].as_f64().unwrap();
+    bench.ok(&format!("train a9a.tow --penalty l1 --loss logistic --lambda {lambda} -o parts/path -q --restart"));
+    for number in 4..=6 {
+        std::fs::remove_file(bench.path(&format!("parts/{number}.towm"))).unwrap();
+    }
+    let before = std::fs::read(bench.path("parts/2.towm")).unwrap();
+    let said = bench.run(&format!("{LINE} -o parts"));
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("going on after point 3 of 6"), "{}", said.stderr);
+    assert_eq!(std::fs::read(bench.path("parts/2.towm")).unwrap(), before);
+    let table = std::fs::read_to_string(bench.path("parts/path.csv")).unwrap();
+    for (line, point) in table.lines().skip(1).zip(whole["points"].as_array().unwrap()) {
+        let cells: Vec<f64> = line.split(',').take(4).map(|cell| cell.parse().unwrap()).collect();
+        let wanted = point["objective"].as_f64().unwrap();
+        assert!((cells[3] - wanted).abs() <= 2e-3 * wanted, "{line} {wanted}");
+    }
+}
+
+#[test]
+fn a_list_of_lambdas_works_for_every_penalty() {
+    let bench = bench();
+    for penalty in ["l2", "l1", "elastic-net"] {
+        let line =
+            format!("path a9a.tow --penalty {penalty} --lambdas 10,1 --loss squared-hinge --json --restart -o p");
+        let told: Value = serde_json::from_str(&bench.ok(&line)).unwrap();
+        assert_eq!(told["points"].as_array().unwrap().len(), 2, "{penalty}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let bench = bench();
+    for (options, message) in [
+        ("--penalty l2", "with the l2 penalty they never are; name --lambdas"),
+        ("--penalty l1 --lambda 2", "--lambda is what changes along a path"),
+        ("--penalty l1 --lambda-ratio 2", "--lambda-ratio must be a number between 0 and 1"),
+        ("--penalty l1 --lambdas 1,0", "--lambdas must be a number above 0"),
+        ("--penalty l1 --method sgd", "a path needs a method with dual variables"),
+        ("--penalty l1 --warm-start x.towm", "leave --warm-start out"),
+        ("--penalty l1 --points 0", "0 is not in 1..=10000"),
+        ("--penalty l1 --points 3 --lambdas 1", "cannot be used with"),
+    ] {
+        let said = bench.run(&format!("path a9a.tow {options}"));
+        assert!(matches!(said.code, Some(1 | 2)), "{options}: {}", said.stderr);
+        assert!(said.stderr.contains(message), "{options}: {}", said.stderr);
+    }
+}

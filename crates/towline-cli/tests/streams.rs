@@ -1,0 +1,225 @@
+//! Streams as a user sees them: one pass, models meanwhile, going on from a model.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn shipped(name: &str) -> String {
+    let packed = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)).unwrap();
+    String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap()
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(cargo_bin("towline"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn feed(arguments: &[&str], text: &str) -> Output {
+    let mut child = start(arguments);
+    // A program that refuses its options does not read.
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench { folder: TempDir::new().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+/// Rows of four classes with names of no order; each class has features of its own.
+fn many_classes(rows: usize, late: bool) -> String {
+    let mut text = String::new();
+    let mut state = 7u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % n
+    };
+    for row in 0..rows {
+        let known = if late && row < rows / 2 { 2 } else { 4 };
+        let class = random(known);
+        let mut features: Vec<u64> = (0..6).map(|_| 1 + class * 10 + random(10)).collect();
+        features.extend((0..4).map(|_| 100 + random(50)));
+        features.sort_unstable();
+        features.dedup();
+        let words: Vec<String> = features.iter().map(|feature| format!("{feature}:1")).collect();
+        text += &format!("{} {}\n", [3, -1, 20, 7][class as usize], words.join(" "));
+    }
+    text
+}
+
+#[test]
+fn one_pass_comes_near_the_exact_model_and_keeps_its_budget() {
+    let bench = Bench::new();
+    let test = bench.write("test.svm", &shipped("a9a.t.zst"));
+    let text = shipped("a9a.zst");
+    for (memory, options) in
+        [("64M", &[][..]), ("24M", &["--loss", "logistic", "--bias", "1"]), ("64M", &["--hash-bits", "12"])]
+    {
+        let model = bench.path("a9a.towm");
+        let mut arguments = vec![
+            "train",
+            "-",
+            "--stream",
+            "--memory",
+            memory,
+            "-o",
+            &model,
+            "--test",
+            &test,
+            "--json",
+            "--progressive",
+        ];
+        arguments.extend(options);
+        let run = json(&feed(&arguments, &text));
+        assert_eq!(run["rows"], 32561);
+        // The exact hinge model has 84.9 %.
+        let accuracy = run["test"]["accuracy"].as_f64().unwrap();
+        assert!(accuracy > 0.844, "{options:?}: {accuracy}");
+        let progressive = &run["progressive"];
+        assert_eq!(progressive["rows"], 32561);
+        assert!(progressive["right"].as_f64().unwrap() > 0.8 * 32561.0);
+        let peak = run["peak_memory_bytes"].as_u64().unwrap();
+        let budget = if memory == "64M" { 64 << 20 } else { 24 << 20 };
+        assert!(peak <= budget + (16 << 20), "{memory}: {peak}");
+    }
+}
+
+#[test]
+fn a_stream_in_one_block_is_batch_training() {
+    let bench = Bench::new();
+    let text = many_classes(400, false);
+    let data = bench.write("rows.svm", &text);
+    let (streamed, batch) = (bench.path("s.towm"), bench.path("b.towm"));
+    json(&feed(
+        &["train", "-", "--stream", "--rounds", "3000", "--loss", "squared-hinge", "-o", &streamed, "--json"],
+        &text,
+    ));
+    json(&feed(&["train", &data, "--loss", "squared-hinge", "--tolerance", "1e-10", "-o", &batch, "--json"], ""));
+    let scores = |model: &str| -> Vec<f64> {
+        let output = feed(&["predict", model, &data, "--scores"], "");
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+    };
+    let (a, b) = (scores(&streamed), scores(&batch));
+    assert_eq!(a.len(), 4 * 400);
+    let distance = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(distance < 1e-4, "scores are {distance} apart");
+}
+
+#[test]
+fn classes_and_features_may_come_late() {
+    let bench = Bench::new();
+    let text = many_classes(3000, true);
+    let data = bench.write("rows.svm", &many_classes(500, false));
+    let model = bench.path("late.towm");
+    let run =
+        json(&feed(&["train", "-", "--stream", "--memory", "8M", "-o", &model, "--test", &data, "--json"], &text));
+    assert_eq!(run["classes"], serde_json::json!(["-1", "3", "7", "20"]));
+    assert!(run["steps"].as_u64().unwrap() > 3, "{run}");
+    assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.97, "{run}");
+}
+
+#[test]
+fn the_second_of_two_classes_is_the_larger_one_whichever_comes_first() {
+    let bench = Bench::new();
+    for text in ["1 1:1\n-1 2:1\n", "-1 2:1\n1 1:1\n"] {
+        let model = bench.path("two.towm");
+        json(&feed(&["train", "-", "--stream", "-o", &model, "--json"], text));
+        let predicted = feed(&["predict", &model, "-"], "1 1:5\n1 2:5\n");
+        assert_eq!(String::from_utf8(predicted.stdout).unwrap(), "1\n-1\n");
+        let scores = feed(&["predict", &model, "-", "--scores"], "1 1:5\n");
+        assert!(String::from_utf8(scores.stdout).unwrap().trim().parse::<f64>().unwrap() > 0.0);
+    }
+}
+
+fn saved_rows(model: &Path) -> Option<u64> {
+    let output = feed(&["info", &model.display().to_string(), "--json"], "");
+    output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap()["rows"].as_u64().unwrap())
+}
+
+#[test]
+fn a_stream_that_is_killed_goes_on_from_its_last_save() {
+    let bench = Bench::new();
+    let test = bench.write("test.svm", &shipped("a9a.t.zst"));
+    let text = shipped("a9a.zst");
+    let lines: Vec<&str> = text.lines().collect();
+    let model = PathBuf::from(bench.path("killed.towm"));
+    let name = model.display().to_string();
+    let mut done = 0;
+    for stop in [7000, 19000] {
+        let mut arguments =
+            vec!["train", "-", "--stream", "--memory", "32M", "--save-every", "1000", "-o", &name, "-q"];
+        if done > 0 {
+            arguments.extend(["--warm-start", &name]);
+        }
+        let mut child = start(&arguments);
+        let part = lines[done..stop].join("\n") + "\n";
+        child.stdin.as_mut().unwrap().write_all(part.as_bytes()).unwrap();
+        // The writer pauses; what has come is learnt and saved meanwhile.
+        let begin = Instant::now();
+        while saved_rows(&model).is_none_or(|rows| rows <= done as u64) && begin.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let saved = saved_rows(&model).unwrap() as usize;
+        assert!(saved > done && saved <= stop, "{saved} after {done}");
+        done = saved;
+    }
+    let rest = lines[done..].join("\n") + "\n";
+    let arguments =
+        ["train", "-", "--stream", "--memory", "32M", "--warm-start", &name, "-o", &name, "--test", &test, "--json"];
+    let run = json(&feed(&arguments, &rest));
+    assert_eq!(run["rows"], 32561, "no row is lost or learnt twice");
+    assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.844, "{run}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let bench = Bench::new();
+    let model = bench.path("m.towm");
+    let fails = |arguments: &[&str], text: &str, word: &str| {
+        let output = feed(arguments, text);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && message.contains(word), "{arguments:?}: {message}");
+    };
+    let rows = "1 1:1\n-1 2:1\n";
+    fails(&["train", "-", "--stream"], rows, "-o MODEL");
+    fails(&["train", "-", "-o", &model], rows, "--stream");
+    fails(&["train", "-", "--stream", "-o", &model, "--tolerance", "1e-3"], rows, "--tolerance has no meaning");
+    fails(&["train", "-", "--stream", "-o", &model, "--penalty", "l1"], rows, "--penalty has no meaning");
+    fails(&["train", "-", "--stream", "-o", &model, "--class-weight", "balanced"], rows, "not a class weight");
+    fails(&["train", "-", "--stream", "-o", &model, "--follow"], rows, "name a file");
+    fails(&["train", "-", "--stream", "-o", &model, "--save-every", "soon"], rows, "a time like");
+    fails(&["train", "-", "--stream", "-o", &model], "1 1:1\n1 2:1\n", "all rows have the label '1'");
+    fails(&["train", "-", "--stream", "-o", &model], "", "no rows");
+    fails(&["train", "-", "--stream", "-o", &model], "1 1:1\n2 x:1\n", "standard input:2");
+    fails(&["train", "-", "--stream", "-o", &model, "--positive", "5"], rows, "no row has the label '5'");
+    json(&feed(&["train", "-", "--stream", "-o", &model, "--json"], rows));
+    fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--hash-bits", "4"], rows, "hash bits");
+    fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--loss", "squared"], rows, "kind of loss");
+}
