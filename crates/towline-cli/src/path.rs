@@ -1,4 +1,4 @@
-//! `towline path`: models along a series of penalties, from one under which all weights are 0 down.
+//! `towline path`: models along a series of penalties, from one under which all weights are 0 down, or along values of C.
 //!
 //! Everything is as for `train`, whose options it has; each run starts from the one before. A folder holds a model per point, the table, and the dual
 //! variables of the newest point, from which the same command goes on after an interruption.
@@ -31,6 +31,7 @@ use crate::{show, size, train};
 #[group(id = "path")]
 #[command(
     mut_arg("output", |argument| argument.value_name("FOLDER").help("The folder for models and table [default: the name of the data with the ending .path]")),
+    mut_arg("c", |argument| argument.help("The weight of the losses against the penalty: one for a path of lambdas; a list like 0.1,1,10 or a range like 0.01..1000 is the path itself")),
     mut_arg("lambda", |argument| argument.hide(true)),
     mut_arg("warm_start", |argument| argument.hide(true)),
     mut_arg("test_every", |argument| argument.hide(true)),
@@ -39,7 +40,8 @@ use crate::{show, size, train};
     after_help = "Examples:
   towline path reviews.tow --penalty l1 --lambda-ratio 1e-3 --points 50
   towline path sizes.tow --loss squared --penalty elastic-net --intercept --test held-out.svm
-  towline path reviews.tow --penalty l2 --lambdas 100,10,1,0.1"
+  towline path reviews.tow --penalty l2 --lambdas 100,10,1,0.1
+  towline path reviews.tow -C 0.01..1000"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -69,6 +71,10 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if let Some((_, remedy)) = REFUSED.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)) {
         bail!("{remedy}");
     }
+    let of_lambdas = ["lambda_ratio", "points", "lambdas"];
+    if train.c.0.len() > 1 && typed.iter().any(|typed| of_lambdas.contains(&typed.as_str())) {
+        bail!("a path is along values of C or along lambdas, not both; name one C, or leave the lambdas out");
+    }
     if train.method.baseline().is_some() {
         bail!("a path needs a method with dual variables; leave --method out");
     }
@@ -77,7 +83,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = train::open_store(train, threads, &budget)?;
     let folder = train.output.clone().unwrap_or_else(|| train.data.with_extension("path"));
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let objective = train.objective.objective(train.c, &store, &budget)?;
+    let objective = train.objective.objective(train.c.0[0], &store, &budget)?;
     if let Targets::Classes { classes, .. } = &objective.targets {
         bail!("a path tells two classes apart, and there are {}; name one with --positive LABEL", classes.len());
     }
@@ -155,12 +161,21 @@ impl Point {
     fn lambda(&self) -> f64 {
         self.header.objective.penalty.lambda()
     }
+
+    fn c(&self) -> f64 {
+        self.header.objective.c
+    }
 }
 
 impl Walk {
     /// Lays out the points, and returns what the first one starts from.
     fn plan(&mut self, arguments: &Arguments, task: &Task) -> anyhow::Result<Option<Along>> {
         let objective = &task.objective;
+        if let values @ [_, _, ..] = &arguments.train.c.0[..] {
+            // From the least C on, where weights are smallest.
+            self.points = values.iter().map(|&c| Objective { c, ..objective.clone() }).collect();
+            return Ok(None);
+        }
         let (lambdas, along) = if arguments.lambdas.is_empty() {
             let ratio = arguments.lambda_ratio;
             if !(ratio > 0.0 && ratio < 1.0) {
@@ -283,6 +298,7 @@ impl Walk {
             let header = &point.header;
             anyhow::Ok(serde_json::json!({
                 "lambda": point.lambda(),
+                "c": point.c(),
                 "weights": point.weights,
                 "intercept": header.intercepts[0],
                 "status": header.status,
@@ -308,7 +324,7 @@ impl Walk {
     /// The table for other programs, beside the models.
     fn write_table(&self) -> anyhow::Result<()> {
         let mut text =
-            String::from("lambda,weights,intercept,objective,relative_gap,passes,bytes_read,seconds,test,model\n");
+            String::from("lambda,c,weights,intercept,objective,relative_gap,passes,bytes_read,seconds,test,model\n");
         for (number, point) in self.done.iter().enumerate() {
             let header = &point.header;
             let (objective, gap) = point.value_and_gap();
@@ -317,8 +333,9 @@ impl Walk {
             let file = self.file(number);
             let file = file.file_name().map(Path::new).unwrap_or(&file).display();
             text += &format!(
-                "{},{},{},{objective},{gap},{},{},{},{test},{file}\n",
+                "{},{},{},{},{objective},{gap},{},{},{},{test},{file}\n",
                 point.lambda(),
+                point.c(),
                 point.weights,
                 header.intercepts[0],
                 cost.passes,
@@ -331,17 +348,23 @@ impl Walk {
     }
 
     fn summary(&self) -> String {
+        let along_c = self.points.len() > 1 && self.points[0].c != self.points[1].c;
         let mut text = format!(
             "{:>12} {:>9} {:>16} {:>9} {:>7} {:>11}",
-            "lambda", "weights", "objective", "gap", "passes", "read"
+            if along_c { "C" } else { "lambda" },
+            "weights",
+            "objective",
+            "gap",
+            "passes",
+            "read"
         );
         text += if self.done.iter().any(|point| point.quality.is_some()) { "  test\n" } else { "\n" };
         for point in &self.done {
             let header = &point.header;
             let (objective, gap) = point.value_and_gap();
             text += &format!(
-                "{:>12.6} {:>9} {:>16.6} {:>9.2e} {:>7} {:>11}",
-                point.lambda(),
+                "{:>12} {:>9} {:>16.6} {:>9.2e} {:>7} {:>11}",
+                if along_c { show::number(point.c()) } else { format!("{:.6}", point.lambda()) },
                 show::count(point.weights),
                 objective,
                 gap,

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use towline::baselines::Baseline;
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::input::{self, Input, Progress};
 use towline::model::{Model, ModelError};
-use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, stream};
+use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
 
 use crate::eval::judge;
+use crate::method::Method;
 use crate::pack::stop_once;
 use crate::train::Arguments;
 use crate::{show, size};
@@ -63,11 +65,10 @@ fn save_every(text: &str) -> Result<SaveEvery, String> {
 }
 
 /// Options of `train` that have no meaning for a stream, by their names in the code and on the command line.
-const NOT_FOR_STREAMS: [(&str, &str); 11] = [
+const NOT_FOR_STREAMS: [(&str, &str); 10] = [
     ("tolerance", "--tolerance"),
     ("max_passes", "--max-passes"),
     ("max_time", "--max-time"),
-    ("method", "--method"),
     ("restart", "--restart"),
     ("trace", "--trace"),
     ("test_every", "--test-every"),
@@ -83,6 +84,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if let Some((_, option)) = NOT_FOR_STREAMS.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)) {
         bail!("{option} has no meaning for a stream, which is seen once; leave it out, or train without --stream");
     }
+    arguments.method.check(typed)?;
     let name = arguments.data.to_string_lossy().into_owned();
     let Some(output) =
         arguments.output.clone().or_else(|| (name != "-").then(|| arguments.data.with_extension("towm")))
@@ -127,7 +129,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
 }
 
 fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyhow::Result<StreamOptions> {
-    let mut options = arguments.objective.for_stream(arguments.c)?;
+    let mut options = arguments.objective.for_stream(arguments.one_c()?)?;
     let how = arguments.how();
     options.rounds = how.rounds;
     (options.cache_share, options.selection, options.order) = (how.cache_share, how.selection, how.order);
@@ -139,8 +141,24 @@ fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyh
         Some(SaveEvery::Time(time)) => options.save_time = Some(time),
         None => {}
     }
+    options.rule = rule(arguments)?;
     (options.threads, options.stop) = (threads, stop);
     Ok(options)
+}
+
+/// The rule in place of blocks and cache, if the method is one.
+fn rule(arguments: &Arguments) -> anyhow::Result<Option<Baseline>> {
+    let method = arguments.method;
+    let Some(rule) = method.baseline() else {
+        if !matches!(method, Method::Auto | Method::Sbm) {
+            bail!("a stream is learnt by sbm, perceptron, mira or cw; leave --method out, or pack the rows first");
+        }
+        return Ok(None);
+    };
+    if let Err(why) = check_rule(rule, arguments.warm_start.is_some()) {
+        bail!("--method {} {why}", rule.name());
+    }
+    Ok(Some(rule))
 }
 
 /// Saves models and shows how far the stream is.

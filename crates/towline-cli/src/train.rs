@@ -20,6 +20,7 @@ use towline::trainer::{Plan, Selection, Status, Task, TrainOptions, train_all};
 
 use crate::eval::judge;
 use crate::exit::NOT_CONVERGED;
+use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
@@ -48,8 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
     /// The weight of the losses against the penalty
-    #[arg(short = 'C', short_alias = 'c', default_value_t = 1.0)]
-    pub c: f64,
+    #[arg(short = 'C', short_alias = 'c', default_value = "1", value_parser = grid::parse)]
+    pub c: Grid,
     #[command(flatten)]
     pub objective: ObjectiveArguments,
     /// There is no such option; its parser says what to use
@@ -125,6 +126,16 @@ pub struct How {
 }
 
 impl Arguments {
+    /// The only C.
+    pub fn one_c(&self) -> anyhow::Result<f64> {
+        match self.c.0[..] {
+            [c] => Ok(c),
+            _ => bail!(
+                "a model has one C; compare several with towline cv, or train one model for each with towline path"
+            ),
+        }
+    }
+
     /// How rows are chosen and visited.
     pub fn how(&self) -> How {
         How {
@@ -196,7 +207,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let objective = arguments.objective.objective(arguments.c, &store, &budget)?;
+    let objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();

@@ -156,6 +156,24 @@ fn the_second_of_two_classes_is_the_larger_one_whichever_comes_first() {
     }
 }
 
+#[test]
+fn the_rules_of_papers_learn_from_a_stream_too() {
+    let bench = Bench::new();
+    let test = bench.write("test.svm", &shipped("a9a.t.zst"));
+    let classes = bench.write("classes.svm", &many_classes(500, false));
+    let model = bench.path("rule.towm");
+    for rule in ["perceptron", "mira", "cw"] {
+        let arguments = ["train", "-", "--stream", "--method", rule, "-o", &model, "--json", "--progressive", "--test"];
+        let two = json(&feed(&[&arguments[..], &[&test]].concat(), &shipped("a9a.zst")));
+        assert!(two["test"]["accuracy"].as_f64().unwrap() > 0.83, "{rule}: {two}");
+        assert!(two["progressive"]["right"].as_f64().unwrap() > 0.75 * 32561.0, "{rule}: {two}");
+        let many = json(&feed(&[&arguments[..], &[&classes]].concat(), &many_classes(3000, true)));
+        assert!(many["test"]["accuracy"].as_f64().unwrap() > 0.95, "{rule}: {many}");
+        let one = json(&feed(&[&arguments[..], &[&classes, "--positive", "20"]].concat(), &many_classes(3000, true)));
+        assert!(one["test"]["accuracy"].as_f64().unwrap() > 0.95, "{rule}: {one}");
+    }
+}
+
 fn saved_rows(model: &Path) -> Option<u64> {
     let output = feed(&["info", &model.display().to_string(), "--json"], "");
     output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap()["rows"].as_u64().unwrap())
@@ -219,6 +237,9 @@ fn mistakes_are_named() {
     fails(&["train", "-", "--stream", "-o", &model], "", "no rows");
     fails(&["train", "-", "--stream", "-o", &model], "1 1:1\n2 x:1\n", "standard input:2");
     fails(&["train", "-", "--stream", "-o", &model, "--positive", "5"], rows, "no row has the label '5'");
+    fails(&["train", "-", "--stream", "-o", &model, "--method", "pegasos"], rows, "number of rows");
+    fails(&["train", "-", "--stream", "-o", &model, "--method", "bmd"], rows, "leave --method out");
+    fails(&["train", "-", "--stream", "-o", &model, "--method", "cw", "--rounds", "3"], rows, "--rounds");
     json(&feed(&["train", "-", "--stream", "-o", &model, "--json"], rows));
     fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--hash-bits", "4"], rows, "hash bits");
     fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--loss", "squared"], rows, "kind of loss");

@@ -31,6 +31,16 @@ impl Averaged {
         Averaged { u: zeros(), lag: zeros(), scale: 1.0, scales: 0.0, bias, steps: 0, begin }
     }
 
+    /// More columns have come; the constant feature stays the last one.
+    pub fn grow(&mut self, columns: usize) {
+        for vector in [&mut self.u, &mut self.lag] {
+            if let Some(constant) = vector.pop() {
+                vector.resize(columns, 0.0);
+                vector.push(constant);
+            }
+        }
+    }
+
     /// Back to 0 and to the first step.
     pub fn clear(&mut self) {
         self.u.fill(0.0);

@@ -18,7 +18,10 @@ mod perceptron;
 mod sgd;
 mod shared_vectors;
 
+pub(crate) use averaged::Averaged;
+pub(crate) use confidence_weighted::Confident;
 use std::path::PathBuf;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

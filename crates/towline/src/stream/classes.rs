@@ -43,6 +43,11 @@ impl StreamClasses {
         &self.names
     }
 
+    /// The class that is called so.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| same(known, name))
+    }
+
     /// The classes of the rows of a batch.
     pub fn resolve(&mut self, batch: &RowBatch, out: &mut Vec<u32>) {
         out.clear();

@@ -1,6 +1,7 @@
 //! Models that learn block after block and forget the rows that they drop.
 use rayon::prelude::*;
 
+use super::online::TopOne;
 use super::{StreamClasses, StreamOptions};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -32,7 +33,7 @@ pub trait StreamLearner: Send {
     fn learn(&mut self, rows: &Block);
 
     /// The weights of each model by column, the constant feature last. Of two classes the second has the only one.
-    fn weights(&self) -> Vec<&[f64]>;
+    fn weights(&self) -> Vec<Vec<f64>>;
 
     /// Takes over weights, one vector per model, the constant feature last.
     fn begin_with(&mut self, weights: Vec<Vec<f64>>);
@@ -47,7 +48,7 @@ pub struct Room {
     pub all: (u64, u64),
 }
 
-/// A learner for the loss that the options name.
+/// A learner for the rule or the loss that the options name.
 pub fn make(options: &StreamOptions, room: Room, budget: &Budget) -> Result<Box<dyn StreamLearner>, BudgetError> {
     struct Make<'a>(&'a StreamOptions, Room, &'a Budget);
     impl LossVisitor for Make<'_> {
@@ -71,7 +72,10 @@ pub fn make(options: &StreamOptions, room: Room, budget: &Budget) -> Result<Box<
             }))
         }
     }
-    options.loss.visit(Make(options, room, budget))
+    match options.rule {
+        Some(rule) => Ok(Box::new(TopOne::new(rule, options, budget)?)),
+        None => options.loss.visit(Make(options, room, budget)),
+    }
 }
 
 struct Models<L: Loss> {
@@ -218,8 +222,8 @@ impl<L: Loss> StreamLearner for Models<L> {
         self.models.iter_mut().for_each(|model| model.retain(&keep, &numbers));
     }
 
-    fn weights(&self) -> Vec<&[f64]> {
-        self.models.iter().map(|model| model.problem.weights()).collect()
+    fn weights(&self) -> Vec<Vec<f64>> {
+        self.models.iter().map(|model| model.problem.weights().to_vec()).collect()
     }
 
     fn begin_with(&mut self, weights: Vec<Vec<f64>>) {

@@ -9,17 +9,20 @@
 mod classes;
 mod gather;
 mod learner;
+mod online;
 mod run;
 
 pub use classes::StreamClasses;
 pub use gather::Columns;
 pub use gather::{hashed_name, hashed_number};
+pub use online::check as check_rule;
 pub use run::{Progressive, StreamError, StreamReport, Watch, stream};
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::baselines::Baseline;
 use crate::loss::AnyLoss;
 use crate::order::OrderName;
 use crate::trainer::Selection;
@@ -37,6 +40,8 @@ pub struct StreamOptions {
     pub positive: Option<String>,
     /// Weights of classes by name; others weigh 1.
     pub class_weights: Vec<(String, f64)>,
+    /// One of the rules that papers compare with, in place of blocks and cache.
+    pub rule: Option<Baseline>,
     /// Sweeps over block and cache; without a number they go on while they pay.
     pub rounds: Option<u32>,
     /// The part of the rows in memory that stays when new ones come.
@@ -70,6 +75,7 @@ impl StreamOptions {
             bias: 0.0,
             positive: None,
             class_weights: Vec::new(),
+            rule: None,
             rounds: None,
             cache_share: 0.5,
             selection: Selection::Gradient,

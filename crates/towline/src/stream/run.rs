@@ -190,7 +190,7 @@ fn serve(learner: &mut dyn StreamLearner, progressive: bool, todo: &Receiver<Wor
     let mut predicted = Vec::new();
     for work in todo {
         let answer = match work {
-            Work::Weights => Answer::Weights(learner.weights().into_iter().map(<[f64]>::to_vec).collect()),
+            Work::Weights => Answer::Weights(learner.weights()),
             Work::Learn { rows, columns, classes } => {
                 let begin = Instant::now();
                 let grown =
@@ -412,7 +412,7 @@ impl Gather<'_> {
                 solve_seconds: self.report.solve_seconds,
                 ..Cost::default()
             },
-            baseline: None,
+            baseline: options.rule,
             rows: self.report.rows,
             features: features.len() as u64,
             intercepts,

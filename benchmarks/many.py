@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Measures many classes, cross-validation and streams against their peers, in one run, and writes a dated record.
+
+    benchmarks/many.py --set 20news=20news.train,20news.test --set mnist=digits.train,digits.test --kernel kernel
+
+`--set NAME=TRAIN,TEST` names libsvm files with more than two classes, `--kernel PREFIX` the kernel data with two (benchmarks/README.md
+says how to make them). Needs the peers of common.py and, for runs under a memory limit, root or a delegated control group.
+
+What is measured:
+  ovr      bytes read for all classes together, and the largest number for one of them alone, a tenth of the rows in memory.
+  joint    LIBLINEAR -s 4 less reading, and Towline's seconds of solving until the objective is LIBLINEAR's.
+  cv       bytes read for 5 folds x 6 values of C and for the largest C alone, a tenth of the rows in memory; seconds against
+           GridSearchCV(LinearSVC) of scikit-learn with all the memory it wants, reading included on both sides.
+  stream   one pass over text: seconds and test accuracy against one pass of Vowpal Wabbit, and against the converged model.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import common
+from common import HERE
+
+GRID = [0.01, 0.1, 1, 10, 100, 1000]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Measures many models per scan against peers and writes a dated record.")
+    parser.add_argument("--kernel", metavar="PREFIX", help="PREFIX.train and PREFIX.test of the kernel data")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=TRAIN,TEST", help="a set with many classes")
+    parser.add_argument("--only", action="append", choices=list(PARTS), help="only these parts")
+    common.add_common(parser)
+    return parser.parse_args()
+
+
+class Data:
+    def __init__(self, name, train, test, work):
+        self.name, self.train, self.test = name, pathlib.Path(train), pathlib.Path(test)
+        self.store = work / f"{name}.tow"
+
+
+class Bench:
+    def __init__(self, options, towline, python, work):
+        self.options, self.towline, self.python, self.work = options, towline, python, work
+        self.rows, self.notes, self.facts = [], [], []
+
+    def row(self, what, towline, peer, ratio, goal=""):
+        self.rows.append((what, towline, peer, ratio, goal))
+        print("  " + " | ".join(self.rows[-1]), file=sys.stderr)
+
+    def pack(self, data):
+        if not data.store.exists():
+            # Small blocks, so that a tenth of a small set has some.
+            common.timed([self.towline, "pack", data.train, "-o", data.store, "--quiet", "--block-size", "256K"])
+
+    def run(self, *command, expect=(0, 5)):
+        seconds, out, _ = common.timed([self.towline, *command], expect=expect)
+        found = json.loads(out)
+        found["wall"] = seconds
+        return found
+
+    def tenth(self, data, models):
+        """A budget with room for a tenth of the rows beside what so many models need."""
+        plan = self.run("plan", data.store, "--memory", "64G", "--models", models, "--json")
+        fixed = plan["weight_bytes"] + plan["dual_bytes"] + plan["read_ahead_bytes"]
+        one = self.run("plan", data.store, "--memory", "64G", "--json")
+        rows = one["resident_bytes"]
+        per_model = plan["resident_bytes"] - rows
+        return max(fixed + rows // 10 + per_model // 10, plan["least_bytes"])
+
+    def train(self, data, *more):
+        model = self.work / "model.towm"
+        return self.run("train", data.store, "-o", model, "--restart", "--json", *more)
+
+
+def labels(data):
+    return sorted({line.split(None, 1)[0] for line in open(data.train)}, key=float)
+
+
+def ovr(bench, sets, _kernel):
+    for data in sets:
+        bench.pack(data)
+        classes = labels(data)
+        together = bench.train(data, "--memory", bench.tenth(data, len(classes)), "--test", data.test)
+        most = 0
+        for label in classes:
+            alone = bench.train(data, "--memory", bench.tenth(data, 1), "--positive", label)
+            most = max(most, alone["bytes_read"])
+        ratio = together["bytes_read"] / most
+        accuracy = 100 * together["test"]["accuracy"]
+        bench.row(f"{data.name}, ovr over {len(classes)} classes: bytes read, against the most for one class",
+                  f"{together['bytes_read'] / 1e6:.1f} MB, {together['passes']} passes, {accuracy:.2f} %", f"{most / 1e6:.1f} MB", f"{ratio:.2f}", "at most 1.3")
+
+
+LIBLINEAR = """
+import sys, time, json
+import numpy as np
+from liblinear.liblinearutil import svm_read_problem, parameter, problem, train
+y, x = svm_read_problem(sys.argv[1], return_scipy=True)
+given = problem(y, x)
+begin = time.perf_counter()
+model = train(given, parameter(f"-s 4 -c {sys.argv[2]} -q"))
+seconds = time.perf_counter() - begin
+classes = np.array(model.get_labels())
+k = len(classes)
+w = np.array(model.w[: x.shape[1] * k]).reshape(x.shape[1], k)
+z = x @ w
+own = np.argsort(classes)[np.searchsorted(np.sort(classes), y)]
+rows = np.arange(len(y))
+granted = z + 1
+granted[rows, own] -= 1
+objective = 0.5 * (w**2).sum() + float(sys.argv[2]) * (granted.max(axis=1) - z[rows, own]).sum()
+print(json.dumps({"seconds": seconds, "objective": objective}))
+"""
+
+
+def joint(bench, sets, _kernel):
+    if not bench.python:
+        return bench.notes.append("LIBLINEAR was left out.")
+    for data in sets:
+        bench.pack(data)
+        for c in (1, 10):
+            peer = json.loads(common.timed([bench.python, "-c", LIBLINEAR, data.train, str(c)])[1])
+            trace = bench.work / "trace.jsonl"
+            # The gap at which the objective is surely no worse than LIBLINEAR's.
+            for tolerance in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6):
+                ours = bench.train(data, "--multiclass", "crammer-singer", "-C", c, "--tolerance", tolerance, "--memory", "8G", "--trace", trace)
+                if ours["objective"] <= peer["objective"]:
+                    break
+            seconds = ours["seconds"]["solve"] + ours["seconds"]["certify"]
+            bench.row(f"{data.name}, Crammer–Singer in memory, C = {c}, to LIBLINEAR's objective {peer['objective']:.2f}",
+                      f"{seconds:.2f} s, {ours['objective']:.2f}", f"{peer['seconds']:.2f} s", f"{peer['seconds'] / seconds:.1f}", "at least 3")
+
+
+SEARCH = """
+import sys, time, json
+import numpy as np
+begin = time.perf_counter()
+from sklearn.datasets import load_svmlight_file
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
+x, y = load_svmlight_file(sys.argv[1])
+x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
+grid = GridSearchCV(LinearSVC(loss="hinge", fit_intercept=False), {"C": json.loads(sys.argv[2])}, cv=5, n_jobs=2, refit=False)
+grid.fit(x, y)
+best = int(np.argmax(grid.cv_results_["mean_test_score"]))
+print(json.dumps({"seconds": time.perf_counter() - begin, "best": grid.cv_results_["params"][best]["C"], "score": grid.cv_results_["mean_test_score"][best]}))
+"""
+
+
+def cv(bench, sets, _kernel):
+    grid = ",".join(map(str, GRID))
+    for data in sets:
+        bench.pack(data)
+        classes = labels(data)
+        models = 5 * len(GRID) * (len(classes) if len(classes) > 2 else 1)
+        memory = bench.tenth(data, models)
+        ours = bench.run("cv", data.store, "-C", grid, "--memory", memory, "--json", "--restart")
+        alone = bench.run("cv", data.store, "-C", str(GRID[-1]), "--memory", bench.tenth(data, models // len(GRID)), "--json", "--restart")
+        ratio = ours["cost"]["bytes_read"] / alone["cost"]["bytes_read"]
+        bench.row(f"{data.name}, cv of 5 folds x 6 C ({models} models): bytes read, against the largest C alone",
+                  f"{ours['cost']['bytes_read'] / 1e6:.1f} MB", f"{alone['cost']['bytes_read'] / 1e6:.1f} MB", f"{ratio:.2f}", "at most 2")
+        if not bench.python:
+            continue
+        text = bench.work / f"{data.name}.svm"
+        if not text.exists():
+            os.symlink(data.train.resolve(), text)
+        common.remove(bench.work / f"{data.name}.svm.tow")
+        whole = bench.run("cv", text, "-C", grid, "--json", "--restart")
+        peer = json.loads(common.timed([bench.python, "-W", "ignore", "-c", SEARCH, data.train, json.dumps(GRID)])[1])
+        best = whole["points"][whole["best"]]
+        bench.row(f"{data.name}, the same with all memory, text to table, against GridSearchCV(LinearSVC)",
+                  f"{whole['wall']:.1f} s, {100 * best['mean']:.2f} % at C = {best['c']}",
+                  f"{peer['seconds']:.1f} s, {100 * peer['score']:.2f} % at C = {peer['best']}", f"{peer['seconds'] / whole['wall']:.1f}", "above 1")
+
+
+def vowpal(bench, data, many):
+    """Seconds and test accuracy of one pass of Vowpal Wabbit over text."""
+    known = labels(data) if many else None
+    number = {label: str(i + 1) for i, label in enumerate(known or [])}
+    marked = [bench.work / "train.vw", bench.work / "test.vw"]
+    for plain, to in zip((data.train, data.test), marked):
+        with open(plain) as rows, open(to, "w", buffering=1 << 22) as out:
+            for line in rows:
+                label, _, rest = line.partition(" ")
+                out.write(f"{number.get(label, label)} | {rest}")
+    model, scores = bench.work / "vw.model", bench.work / "vw.scores"
+    common.read_through(marked[0])
+    kind = ["--oaa", str(len(known))] if many else ["--binary"]
+    vw = [bench.python, "-m", "vowpalwabbit", "--quiet"]
+    seconds, _, _ = common.timed([*vw, "--loss_function", "hinge", *kind, "-b", "24", "-d", marked[0], "-f", model])
+    common.timed([*vw, "-t", "-i", model, "-d", marked[1], "-p", scores])
+    truth = [line.split(None, 1)[0] for line in open(marked[1])]
+    found = [line.split()[0] for line in open(scores)]
+    right = sum((float(y) == float(z)) if many else ((float(y) > 0) == (float(z) > 0)) for y, z in zip(truth, found))
+    for path in (*marked, model, scores):
+        common.remove(path)
+    return seconds, right / len(truth)
+
+
+def stream(bench, sets, kernel):
+    for data in [*([kernel] if kernel else []), *sets]:
+        many = data is not kernel
+        c = 1 if many else 10
+        model = bench.work / "stream.towm"
+        common.read_through(data.train)
+        base = ["train", data.train, "--stream", "-o", model, "--json", "--test", data.test, "--memory", "400M"]
+        limited = [HERE / "limited", "512M", "--"]
+        seconds, out, _ = common.timed([*limited, bench.towline, *base, "-C", c])
+        ours = json.loads(out)
+        bench.pack(data)
+        converged = bench.train(data, "-C", c, "--test", data.test, "--memory", "8G", "--tolerance", "1e-3")
+        accuracy, best = ours["test"]["accuracy"], converged["test"]["accuracy"]
+        time, solve = ours["seconds"]["stream"], ours["seconds"]["solve"]
+        if bench.python:
+            vw_seconds, vw_accuracy = vowpal(bench, data, many)
+            bench.row(f"{data.name}, one pass over text in 512M, C = {c}, against Vowpal Wabbit", f"{time:.2f} s ({solve:.2f} s solving), {100 * accuracy:.2f} %",
+                      f"{vw_seconds:.2f} s, {100 * vw_accuracy:.2f} %", f"{vw_seconds / time:.1f}", "at least 2, and its accuracy")
+        rules = {}
+        for rule in ("perceptron", "mira", "cw"):
+            run = bench.run(*base, "--method", rule)
+            rules[rule] = run["test"]["accuracy"]
+        words = ", ".join(f"{rule} {100 * found:.2f} %" for rule, found in rules.items())
+        bench.row(f"{data.name}, test accuracy after one pass", f"{100 * accuracy:.2f} %", words, f"{100 * (accuracy - max(rules.values())):.2f} points", "at least 0")
+        bench.row(f"{data.name}, against the converged model", f"{100 * accuracy:.2f} %", f"{100 * best:.2f} %", f"{100 * (best - accuracy):.2f} points below", "at most 0.5")
+        bench.facts.append({"data": data.name, "stream": ours, "rules": rules})
+
+
+PARTS = {"ovr": ovr, "joint": joint, "cv": cv, "stream": stream}
+
+
+def main():
+    options = arguments()
+    towline, _ = common.build(options)
+    python = common.peers(options)
+    with tempfile.TemporaryDirectory(dir=options.work) as folder:
+        work = pathlib.Path(folder)
+        sets = [Data(item.split("=")[0], *item.split("=")[1].split(","), work) for item in options.set]
+        kernel = options.kernel and Data("kernel", options.kernel + ".train", options.kernel + ".test", work)
+        bench = Bench(options, towline, python, work)
+        for name, part in PARTS.items():
+            if options.only and name not in options.only:
+                continue
+            print(name, file=sys.stderr)
+            try:
+                part(bench, sets, kernel)
+            except (common.Failed, KeyboardInterrupt) as error:
+                # What was measured before is worth keeping.
+                bench.notes.append(f"The part {name} did not end: {str(error).splitlines()[-1] if str(error) else 'interrupted'}")
+    write_record(options, bench, common.machine(), common.versions(towline, python))
+
+
+def write_record(options, bench, machine, versions):
+    date = datetime.date.today().isoformat()
+    text = f"# Many models, {date}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}. "
+    text += "`benchmarks/many.py` says what exactly is measured.\n\n"
+    text += common.table(["program", "version"], versions.items()) + "\n"
+    text += common.table(["what", "Towline", "peer", "ratio", "must reach"], bench.rows)
+    text += "".join(f"- {note}\n" for note in bench.notes)
+    records = pathlib.Path(options.records)
+    records.mkdir(parents=True, exist_ok=True)
+    name = f"{date}-many" + "".join(f"-{part}" for part in options.only or [])
+    (records / f"{name}.md").write_text(text)
+    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "facts": bench.facts}
+    (records / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except common.Failed as error:
+        sys.exit(f"many.py: {error}")
