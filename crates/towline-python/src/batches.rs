@@ -34,19 +34,22 @@ impl Raised {
 /// Rows with feature numbers, from an iterator of [`Rows`].
 pub struct Batches {
     iterator: Py<PyIterator>,
+    /// Where labels are numbers of classes, what these are called.
+    classes: Vec<String>,
     raised: Raised,
 }
 
 impl Batches {
     /// Reads `iterator`; what it raises goes to `raised`.
-    pub fn new(iterator: Py<PyIterator>, raised: Raised) -> Self {
-        Batches { iterator, raised }
+    pub fn new(iterator: Py<PyIterator>, classes: Vec<String>, raised: Raised) -> Self {
+        Batches { iterator, classes, raised }
     }
 
     fn fill(&self, py: Python<'_>, batch: &mut RowBatch) -> PyResult<bool> {
         let Some(next) = self.iterator.bind(py).clone().next() else { return Ok(false) };
         let rows = next?.cast_into::<Rows>()?;
         let block = &rows.get().block;
+        self.classes.iter().for_each(|name| _ = batch.classes.intern(name.as_bytes()));
         for i in 0..block.rows() {
             block.row(i).for_each(|column, value| {
                 if value != 0.0 {

@@ -9,6 +9,7 @@ mod pack;
 mod reading;
 mod rows;
 mod store;
+mod stream;
 mod validate;
 mod watch;
 
@@ -32,6 +33,8 @@ mod _native {
     use crate::rows::Rows;
     #[pymodule_export]
     use crate::store::Store;
+    #[pymodule_export]
+    use crate::stream::learn;
     #[pymodule_export]
     use crate::validate::cross_validate;
 }

@@ -29,6 +29,11 @@ impl From<LibraryModel> for Model {
 }
 
 impl Model {
+    /// As the library has it.
+    pub fn library(&self) -> &LibraryModel {
+        &self.model
+    }
+
     fn scores<'py>(
         &self,
         py: Python<'py>,

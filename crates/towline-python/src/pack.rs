@@ -69,7 +69,7 @@ pub fn pack(
     let refused = |source| InputError::Budget { file: kind.to_string(), source }.into_exception();
     let source: Option<Box<dyn RowSource>> = match kind {
         "files" => None,
-        "batches" => Some(Box::new(Batches::new(data.try_iter()?.unbind(), raised.clone()))),
+        "batches" => Some(Box::new(Batches::new(data.try_iter()?.unbind(), Vec::new(), raised.clone()))),
         "arrow" => Some(Box::new(batches::arrow(data, &options.read.table, &budget)?.map_err(refused)?)),
         "frames" => {
             let frames = data.try_iter()?.unbind();

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pandas
 import polars
+import pyarrow
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
@@ -47,6 +48,9 @@ def test_frames_have_feature_names(cancer):
     by_polars = towline.LinearSVC().fit(polars.from_pandas(X), y)
     np.testing.assert_array_equal(by_polars.coef_, model.coef_)
     np.testing.assert_array_equal(by_polars.feature_names_in_, X.columns)
+    by_arrow = towline.LinearSVC().fit(pyarrow.Table.from_pandas(X), pyarrow.array(y))
+    np.testing.assert_array_equal(by_arrow.coef_, model.coef_)
+    np.testing.assert_array_equal(by_arrow.feature_names_in_, X.columns)
 
 
 def test_pickles_hold_the_bytes_of_a_model(cancer):
@@ -98,7 +102,8 @@ def test_callbacks_see_each_step_and_can_stop(cancer):
 def test_progress_is_shown(cancer, capfd):
     X, y = cancer
     towline.LinearSVC(verbose=1).fit(X, y)
-    assert "gap" in capfd.readouterr().err
+    shown = capfd.readouterr().err
+    assert "100%" in shown and "LinearSVC: pass 1, sweep" in shown and ", gap " in shown
 
 
 def test_ctrl_c_leaves_a_model_with_its_gap():

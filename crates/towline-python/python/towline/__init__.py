@@ -9,6 +9,7 @@ from .linear import ElasticNet, GroupLasso, Lasso, Ridge
 from .logistic import LogisticRegression
 from .model import Model, read_model
 from .store import Store, pack
+from .stream import StreamClassifier
 from .svm import LinearSVC, LinearSVR
 from .trace import load_trace
 from .validation import cv
@@ -24,6 +25,7 @@ __all__ = [
     "Ridge",
     "Store",
     "StoreError",
+    "StreamClassifier",
     "cv",
     "load_trace",
     "pack",

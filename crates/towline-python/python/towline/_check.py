@@ -33,7 +33,8 @@ def choice(estimator, name: str, choices: tuple) -> Any:
     """The parameter, one of ``choices``."""
     value = getattr(estimator, name)
     if not any(value is known or (type(value) is type(known) and value == known) for known in choices):
-        raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}")
+        known = f"not one of {', '.join(map(repr, choices))}" if len(choices) > 1 else f"not supported; leave it at {choices[0]!r}"
+        raise ValueError(f"{name}={value!r} is {known}")
     return value
 
 

@@ -84,11 +84,22 @@ class Model:
     @property
     def classes_(self) -> np.ndarray | None:
         """The classes, or None for regression."""
-        targets = self._header["objective"]["targets"]
-        if self._classes is not None or targets == "numbers":
+        if self._classes is not None or not self.class_names:
             return self._classes
-        kind = targets.get("binary") or targets["classes"]["classes"]
-        return _numbers(np.array(kind["names"]))
+        return _numbers(np.array(self.class_names))
+
+    @property
+    def class_names(self) -> list[str]:
+        """What classes are called in the model; none for regression."""
+        targets = self._header["objective"]["targets"]
+        if targets == "numbers":
+            return []
+        return (targets.get("binary") or targets["classes"]["classes"])["names"]
+
+    @property
+    def rows(self) -> int:
+        """Rows that it was trained on."""
+        return self._header["rows"]
 
     @property
     def multiclass(self) -> str | None:
@@ -98,8 +109,10 @@ class Model:
 
     @property
     def gap_(self) -> float:
-        """The relative duality gap: the objective is at most this part above the optimum."""
+        """The relative duality gap: the objective is at most this part above the optimum. NaN for a stream."""
         sides = self._header.get("certificates") or [self._header["certificate"]]
+        if sides == [None]:
+            return float("nan")
         return max(max(0.0, side["objective"] - side["dual_objective"]) / max(abs(side["objective"]), 1e-300) for side in sides)
 
     @property

@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+#: A bar is drawn at most this often.
+SECONDS = 0.1
+
 
 @contextmanager
 def reporting(estimator, tolerance: float) -> Iterator[Callable | None]:
@@ -33,25 +36,34 @@ def _bar(name: str, tolerance: float):
         from tqdm.auto import tqdm
     except ImportError:
         return _Lines(name, tolerance)
-    return _Tqdm(tqdm(desc=name, total=100, unit="%", bar_format="{desc}: {percentage:3.0f}%|{bar}| {postfix}"), tolerance)
+    return _Tqdm(tqdm(total=100, bar_format="{percentage:3.0f}%|{bar}| {desc}"), name, tolerance)
 
 
 class _Tqdm:
     """A bar that is full when the gap has reached the tolerance, in orders of magnitude."""
 
-    def __init__(self, bar, tolerance: float):
-        self.bar, self.tolerance, self.worst = bar, tolerance, 1.0
+    def __init__(self, bar, name: str, tolerance: float):
+        self.bar, self.name, self.tolerance = bar, name, tolerance
+        self.worst, self.shown = 1.0, time.monotonic()
+        self.facts: dict | None = None
 
     def show(self, facts: dict) -> None:
+        self.facts = facts
+        if time.monotonic() - self.shown >= SECONDS:
+            self._draw(facts)
+
+    def _draw(self, facts: dict) -> None:
+        self.shown = time.monotonic()
         gap = facts["gap"]
         if gap is not None and gap > 0:
             self.worst = max(self.worst, gap)
             done = math.log(self.worst / gap) / math.log(self.worst / max(self.tolerance, 1e-16))
             self.bar.n = round(100 * min(1.0, max(0.0, done)))
-        self.bar.set_postfix_str(_words(facts), refresh=False)
-        self.bar.refresh()
+        self.bar.set_description_str(f"{self.name}: {_words(facts)}")
 
     def close(self) -> None:
+        if self.facts is not None:
+            self._draw(self.facts)
         self.bar.close()
 
 
