@@ -3,10 +3,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use towline::index::IndexManifest;
 use towline::model::Model;
 use towline::objective::Targets;
 use towline::store::manifest::Manifest;
 use towline::store::{BlockStore, DiskStore};
+use towline::trainer::StoreFingerprint;
 
 use crate::{show, size};
 
@@ -134,6 +136,7 @@ fn json(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> anyhow::R
     value["bytes_per_value"] = (store_bytes(manifest) as f64 / manifest.values.max(1) as f64).into();
     value["density"] = density(manifest).into();
     value["encodings"] = serde_json::to_value(encodings)?;
+    value["index"] = serde_json::to_value(IndexManifest::read(store.path()).ok().flatten())?;
     Ok(value)
 }
 
@@ -172,10 +175,32 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
     line("precision", format!("{:?}", manifest.precision).to_lowercase());
     line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
     line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());
+    if let Some(text) = index(store) {
+        line("index", text);
+    }
     for source in &manifest.sources {
         line("source", format!("{} ({}, generation {})", source.name, size::show(source.bytes), source.generation));
     }
     show::table(&lines)
+}
+
+/// What the index of the store is like, if there is one.
+fn index(store: &DiskStore) -> Option<String> {
+    let index = match IndexManifest::read(store.path()) {
+        Ok(None) => return None,
+        Ok(Some(index)) => index,
+        Err(_) => return Some("damaged; build it again with 'towline index'".into()),
+    };
+    let parts = format!(
+        "{} trees, {} leaves, {}",
+        show::count(index.trees),
+        show::count(index.leaves),
+        size::show(index.pages.bytes + index.table.bytes)
+    );
+    let is_current = index.is_of(&StoreFingerprint::of(store.manifest()));
+    let note =
+        if is_current { String::new() } else { format!("; out of date (generation {})", index.store.generation) };
+    Some(parts + &note)
 }
 
 fn layout(manifest: &Manifest) -> String {

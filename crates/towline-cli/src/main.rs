@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod grid;
 mod held_out;
+mod index;
 mod info;
 mod input;
 mod liblinear;
@@ -51,6 +52,8 @@ enum Verb {
     Cv(Box<cv::Arguments>),
     /// Train models along a path of penalties, each starting from the one before
     Path(Box<path::Arguments>),
+    /// Index a store, so that training with --truncate reads only the rows that matter
+    Index(index::Arguments),
     /// Write the labels that a model predicts
     Predict(predict::Arguments),
     /// Judge a model by labelled rows
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Cv(arguments) => cv::run(&arguments),
+        Verb::Index(arguments) => index::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),

@@ -40,6 +40,7 @@ pub mod budget;
 pub mod cv;
 pub mod evaluate;
 pub mod export;
+pub mod index;
 pub mod input;
 pub mod loss;
 pub mod machine;
