@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 pub mod baselines;
+pub mod bits;
 pub mod block;
 pub mod budget;
 pub mod cv;
@@ -46,6 +47,7 @@ pub mod loss;
 pub mod machine;
 pub mod model;
 mod nearby;
+pub mod newton;
 pub mod objective;
 pub mod order;
 pub mod pack;
@@ -57,3 +59,4 @@ pub mod store;
 pub mod stream;
 pub mod targets;
 pub mod trainer;
+pub mod truncation;

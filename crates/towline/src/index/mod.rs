@@ -24,6 +24,7 @@ mod tests;
 mod tree;
 mod verify;
 
+pub(crate) use build::first_rows;
 pub use build::{Built, IndexOptions, build};
 pub use cache::PageCache;
 pub use forest::Forest;

@@ -13,6 +13,7 @@ use super::bounds;
 use super::cache::PageCache;
 use super::forest::Forest;
 use super::nodes::NO_NODE;
+use crate::bits::RowBits;
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::objective::Objective;
@@ -55,7 +56,7 @@ const SAMPLE: f64 = 3.0;
 pub struct Search {
     forest: Arc<Forest>,
     /// A bit per row: active, an outlier, or far from mattering.
-    settled: Vec<u64>,
+    settled: RowBits,
     /// Rows below each node that are not settled.
     left: Vec<u32>,
     bins: BinaryHeap<Reverse<Bin>>,
@@ -77,11 +78,11 @@ struct Bin {
 impl Search {
     /// Nothing is settled.
     pub fn new(forest: Arc<Forest>, seed: u64, budget: &Budget) -> Result<Self, BudgetError> {
-        let (nodes, words) = (forest.nodes().len(), forest.rows().div_ceil(64) as usize);
-        let bytes = nodes * (4 + 2 * size_of::<Bin>()) + 8 * words + 8 * forest.columns();
-        let paid = budget.reserve("search of the index", bytes as u64)?;
+        let nodes = forest.nodes().len();
+        let bytes = nodes * (4 + 2 * size_of::<Bin>()) + 8 * forest.columns();
+        let paid = budget.reserve("search of the index", bytes as u64 + RowBits::bytes(forest.rows()))?;
         let mut search = Search {
-            settled: vec![0; words],
+            settled: RowBits::new(forest.rows()),
             left: vec![0; nodes],
             bins: BinaryHeap::with_capacity(nodes),
             dense: vec![0.0; forest.columns()],
@@ -90,24 +91,22 @@ impl Search {
             forest,
             _paid: paid,
         };
-        search.recover(&[]);
+        search.recover(None);
         Ok(search)
     }
 
-    /// Everything matters again but the rows whose bit is set in `active`.
-    pub fn recover(&mut self, active: &[u64]) {
-        self.settled.fill(0);
-        self.settled[..active.len()].copy_from_slice(active);
+    /// Everything matters again but the rows in `active`.
+    pub fn recover(&mut self, active: Option<&RowBits>) {
+        match active {
+            Some(active) => self.settled.copy_from(active),
+            None => self.settled.clear(),
+        }
         self.left.iter_mut().zip(self.forest.nodes()).for_each(|(left, node)| *left = node.below);
     }
 
     /// A row has become active elsewhere.
     pub fn settle(&mut self, position: u64) {
-        self.settled[position as usize / 64] |= 1 << (position % 64);
-    }
-
-    fn is_settled(&self, position: u64) -> bool {
-        self.settled[position as usize / 64] >> (position % 64) & 1 == 1
+        self.settled.set(position, true);
     }
 
     /// Looks for rows; `found` is told the page and the number of each one in it, and says whether there is room for more. They are settled then.
@@ -162,7 +161,7 @@ impl Search {
             if !goes_on {
                 break;
             }
-            if self.is_settled(position) {
+            if self.settled.get(position) {
                 continue;
             }
             let (y, c) = question.objective.row(&page.info(i));
@@ -177,7 +176,7 @@ impl Search {
                 self.settle(position);
             }
         }
-        let left = page.ids().iter().filter(|&&position| !self.is_settled(position)).count() as u32;
+        let left = page.ids().iter().filter(|&&position| !self.settled.get(position)).count() as u32;
         self.count_down(leaf, self.left[leaf as usize].saturating_sub(left));
         goes_on
     }

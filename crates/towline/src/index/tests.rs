@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
+use crate::bits::RowBits;
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::input::{Input, Progress};
@@ -216,9 +217,9 @@ proptest! {
         // What was far off comes back, what is active does not.
         let other: Vec<f64> = w.iter().map(|w| w * 0.1).collect();
         let question = Question { weights: &other, ..question };
-        let mut active = vec![0u64; 500usize.div_ceil(64)];
-        expected.iter().for_each(|&position| active[position as usize / 64] |= 1 << (position % 64));
-        search.recover(&active);
+        let mut active = RowBits::new(500);
+        expected.iter().for_each(|&position| active.set(position, true));
+        search.recover(Some(&active));
         let mut more = expected;
         while !search.ask(&question, &mut pages, |page, i| { more.push(page.ids()[i]); true }).unwrap().exhausted {}
         let mut wanted = plain(&rows, &question);
@@ -260,7 +261,7 @@ fn what_is_settled_is_not_read_again() {
     let mut pages = PageCache::new(forest, &small).unwrap();
     let hog = small.reserve("others", small.free_bytes()).unwrap();
     for _ in 0..2 {
-        search.recover(&[]);
+        search.recover(None);
         search.ask(&question, &mut pages, |_, _| true).unwrap();
     }
     assert_eq!(pages.bytes_read(), 2 * read);

@@ -1,5 +1,6 @@
 //! Checks everything that an index holds.
 use super::Forest;
+use crate::bits::RowBits;
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::store::{DiskStore, Fault, ReadBuffers, StoreError};
@@ -12,14 +13,13 @@ pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> 
         Err(error @ StoreError::Index { .. }) => return Ok(vec![Fault { error }]),
         Err(error) => return Err(error),
     };
-    let bits = forest.rows().div_ceil(64) as usize;
     let largest = forest.nodes().iter().map(|node| {
         forest.layout().resident_bytes(u64::from(node.rows), node.values) + u64::from(node.bytes) + 4 * node.values
     });
-    let _paid = budget.reserve("a page", largest.max().unwrap_or(0) + 8 * bits as u64)?;
+    let _paid = budget.reserve("a page", largest.max().unwrap_or(0) + RowBits::bytes(forest.rows()))?;
     let mut page = Block::new(forest.layout(), forest.columns());
     let mut buffers = ReadBuffers::default();
-    let mut met = vec![0u64; bits];
+    let mut met = RowBits::new(forest.rows());
     let mut faults = Vec::new();
     for (number, node) in forest.nodes().iter().enumerate() {
         page.clear();
@@ -27,12 +27,11 @@ pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> 
             faults.push(Fault { error });
         } else if node.is_leaf() {
             for &position in page.ids() {
-                let (word, bit) = (position as usize / 64, 1u64 << (position % 64));
-                if met[word] & bit != 0 {
+                if met.get(position) {
                     let problem = format!("the index is damaged: page {number} holds row {position} once more");
                     faults.push(Fault { error: StoreError::index(store.path(), problem) });
                 }
-                met[word] |= bit;
+                met.set(position, true);
             }
         }
         seen(u64::from(node.bytes));
