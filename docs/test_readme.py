@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the terminal sessions of README.md and docs/training.md and compares what they print.
+"""Runs the terminal sessions of README.md, docs/training.md and docs/indexed.md and compares what they print.
 
     docs/test_readme.py [PROGRAM]             compare
     docs/test_readme.py PROGRAM --update      write what is printed now into the pages
@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/training.md"]
+PAGES = ["README.md", "docs/training.md", "docs/indexed.md"]
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/towline")
-VARIES = re.compile(r"[\d.]+ s \(\d+ MB/s\), peak memory [\d.]+ \w+|^(peak memory|seconds) .*", re.M)
+VARIES = re.compile(r"[\d.]+ s( \(\d+ MB/s\))?, peak memory [\d.]+ \w+|^(peak memory|seconds) .*", re.M)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.S | re.M)
 
 

@@ -86,8 +86,9 @@ fn model_text(model: &Model) -> String {
         line(
             "objective",
             format!(
-                "{} loss, C = {}, {}, {}",
+                "{} loss{}, C = {}, {}, {}",
                 header.objective.loss.name(),
+                header.objective.truncate.map_or(String::new(), |s| format!(" cut off at {}", 1.0 + s)),
                 header.objective.c,
                 header.objective.penalty.describe(),
                 if header.objective.intercept {
@@ -102,7 +103,8 @@ fn model_text(model: &Model) -> String {
             "value",
             header.certificate.map_or("unknown: one pass over a stream".to_string(), |certificate| {
                 let (objective, gap) = (certificate.objective, certificate.relative_gap());
-                format!("{objective:.6}, at most {gap:.2e} of it above the optimum")
+                let outliers = if header.objective.truncate.is_some() { " without its outliers" } else { "" };
+                format!("{objective:.6}, at most {gap:.2e} of it above the optimum{outliers}")
             }),
         ),
         line("status", format!("{:?}", header.status).to_lowercase()),

@@ -20,6 +20,7 @@ mod penalty;
 mod plan;
 mod predict;
 mod progress;
+mod recipe;
 mod resume;
 mod scoring;
 mod show;

@@ -42,6 +42,7 @@ pub mod cv;
 pub mod evaluate;
 pub mod export;
 pub mod index;
+pub mod indexed;
 pub mod input;
 pub mod loss;
 pub mod machine;

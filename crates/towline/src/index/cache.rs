@@ -53,6 +53,11 @@ impl PageCache {
         })
     }
 
+    /// The index that the pages are of.
+    pub fn forest(&self) -> &Arc<Forest> {
+        &self.forest
+    }
+
     /// The page of a node, from memory or from disk.
     pub fn page(&mut self, number: u32) -> Result<Arc<Block>, StoreError> {
         self.now += 1;

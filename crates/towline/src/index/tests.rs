@@ -113,7 +113,7 @@ fn every_row_is_in_one_leaf() {
 fn the_same_seed_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 400, 2);
-    let mut files = || {
+    let files = || {
         build(&store, &options(5), &Budget::unlimited(), |_| {}).unwrap().unwrap();
         let read = |name: &str| std::fs::read(store.path().join("index").join(name)).unwrap();
         [read("index.json"), read("nodes.tab"), read("pages.dat")]

@@ -14,7 +14,7 @@ use crate::order::below;
 use crate::store::StoreError;
 
 /// A leaf takes about this many bytes in memory: small enough that most of a visit is about rows that matter, large enough for one read.
-pub const LEAF_BYTES: u64 = 48 << 10;
+pub const LEAF_BYTES: u64 = 96 << 10;
 /// A cell with less than this part of the mean is given up.
 const SMALL_CELL: usize = 8;
 /// Rows at a smaller angle than this are the same for a pivot: a square of cosines above it.

@@ -10,4 +10,4 @@ mod trust_region;
 
 pub(crate) use rows::Rows;
 pub use train::{NewtonError, can_train, train};
-pub(crate) use trust_region::{Minimiser, Shift};
+pub(crate) use trust_region::Minimiser;

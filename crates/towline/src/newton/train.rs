@@ -1,6 +1,5 @@
 //! Training by Newton steps to a relative gap.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::rows::StoreRows;
@@ -9,7 +8,9 @@ use crate::budget::Budget;
 use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::store::BlockStore;
-use crate::trainer::{Certificate, Cost, Duals, Observer, Status, Step, TrainError, TrainOptions, Trained};
+use crate::trainer::{
+    Certificate, Cost, Duals, Limits, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow,
+};
 
 /// Newton steps cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -33,7 +34,7 @@ pub fn can_train(objective: &Objective) -> Result<(), NewtonError> {
     if objective.is_plain_l2() { Ok(()) } else { Err(NewtonError::Penalty) }
 }
 
-/// Trains on `store` within `budget`, from [`TrainOptions::start_weights`] if there are any. What the options say of orders, caches, dual variables and checkpoints has no meaning here.
+/// Trains on `store` within `budget`, from the task's `start_weights` if there are any. What the options say of orders, caches, dual variables and checkpoints has no meaning here.
 ///
 /// # Panics
 /// If [`can_train`] says no.
@@ -44,7 +45,7 @@ pub fn train(
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
     let run = WithLoss { store, options, budget, observer };
-    options.objective.loss.visit_smooth(run).expect("a loss with a continuous slope")
+    options.tasks[0].objective.loss.visit_smooth(run).expect("a loss with a continuous slope")
 }
 
 struct WithLoss<'a> {
@@ -59,14 +60,14 @@ impl SmoothLossVisitor for WithLoss<'_> {
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
         let WithLoss { store, options, budget, observer } = self;
-        let begin = Instant::now();
+        let (begin, limits) = (Instant::now(), Limits::new(options));
         let shape = store.shape();
         let _paid = budget.reserve("Newton steps", Minimiser::<L>::bytes(shape.columns, shape.rows))?;
-        let mut rows = StoreRows::open(loss, store, options, budget)?;
-        let mut w = options.start_weights.clone();
+        let mut rows = StoreRows::open(store, options, budget)?;
+        let mut w = options.tasks[0].start_weights.clone();
         w.resize(shape.columns as usize + 1, 0.0);
         let read_seconds = begin.elapsed().as_secs_f64();
-        let mut minimiser = Minimiser::begin(loss, w, options.objective.bias, None, &mut rows)?;
+        let mut minimiser = Minimiser::begin(loss, w, options.tasks[0].objective.bias, None, &mut rows)?;
         if minimiser.objective == 0.0 && minimiser.support == 0 && minimiser.w.iter().all(|w| *w == 0.0) {
             return Err(TrainError::NoWeight);
         }
@@ -86,11 +87,11 @@ impl SmoothLossVisitor for WithLoss<'_> {
                 gap_estimate: None,
                 certificate: Some(certificate),
             };
-            observer.step(&step, &minimiser.w);
+            observer.step(&step, &WeightsNow { models: &[&minimiser.w] });
             if certificate.relative_gap() <= options.tolerance {
                 break (Status::Converged, certificate);
             }
-            if let Some(status) = reason_to_stop(options, begin, iterations + minimiser.products) {
+            if let Some(status) = limits.reason_to_stop(iterations + minimiser.products) {
                 break (status, certificate);
             }
             if !minimiser.step(&mut rows)? {
@@ -100,19 +101,7 @@ impl SmoothLossVisitor for WithLoss<'_> {
         };
         let duals = duals(loss, &mut rows, &minimiser.w, options, shape.rows)?;
         let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
-        Ok(Trained { weights: minimiser.w, duals, status, certificate, cost, baseline: None })
-    }
-}
-
-fn reason_to_stop(options: &TrainOptions, begin: Instant, passes: u64) -> Option<Status> {
-    if options.stop.load(Ordering::Relaxed) {
-        Some(Status::Interrupted)
-    } else if options.max_time.is_some_and(|limit| begin.elapsed() >= limit) {
-        Some(Status::OutOfTime)
-    } else if passes >= options.max_passes {
-        Some(Status::OutOfPasses)
-    } else {
-        None
+        Ok(Trained { weights: minimiser.w, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
     }
 }
 
@@ -135,7 +124,7 @@ fn duals<L: SmoothLoss>(
     let mut values = vec![0.0; count as usize];
     rows.scan_positions(|position, row, y, c| {
         let (low, high) = loss.dual_bounds(y, c);
-        let z = row.dot(w) + options.objective.bias * w[last];
+        let z = row.dot(w) + options.tasks[0].objective.bias * w[last];
         values[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
     })?;
     Ok(Duals::Memory(values))

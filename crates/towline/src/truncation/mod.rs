@@ -9,9 +9,8 @@ mod outer;
 mod start;
 mod survey;
 
-pub(crate) use outer::Summed;
 pub use outer::{ConvexTrainer, train};
-pub(crate) use start::{first_model, weights_of};
+pub(crate) use start::{FirstModel, first_model};
 pub(crate) use survey::Ceiling;
 
 /// How the series begins.

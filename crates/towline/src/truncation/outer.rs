@@ -1,27 +1,25 @@
 //! The series of convex problems.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Beginning;
 use super::start::{first_model, weights_of};
 use super::survey::{Survey, survey};
 use crate::bits::RowBits;
+use crate::block::RowInfo;
 use crate::budget::Budget;
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Cost, Duals, Observer, Plan, Start, Status, Step, TrainError, TrainOptions, Trained,
+    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Start, Status, Step, Task, TrainError, TrainOptions,
+    Trained, WeightsNow,
 };
 
 /// What solves a convex problem: [`crate::trainer::train`] or one like it.
 pub type ConvexTrainer =
     fn(Arc<dyn BlockStore>, &TrainOptions, &Budget, &mut dyn Observer) -> Result<Trained, TrainError>;
 
-/// Where F_s does not fall, the convex problem is solved to a tenth of the tolerance, at most so many times: an objective that is nearly as good may hide a fall.
-const TIGHTENINGS: u32 = 3;
-
-/// Minimises `options.objective`, which is truncated and has the penalty ½‖w‖², within `budget`.
+/// Minimises the objective of the only task, which is truncated and has the penalty ½‖w‖², within `budget`.
 pub fn train(
     store: Arc<dyn BlockStore>,
     options: &TrainOptions,
@@ -29,89 +27,86 @@ pub fn train(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
-    let begin = Instant::now();
+    let limits = Limits::new(options);
     let (rows, columns) = (store.shape().rows, store.shape().columns);
     // The weights of the last two problems, and who is an outlier under each.
     let _paid = budget.reserve("weights and outliers", 2 * (8 * (columns + 1) + RowBits::bytes(rows)))?;
     let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
     let mut series = Series::begin(&store, options, beginning, budget)?;
-    let (mut tolerance, mut tightened) = (options.tolerance, 0);
+    observer.problem_solved(series.survey.objective, &series.weights);
     loop {
-        let before = series.outliers.clone();
+        let outliers = Arc::new(series.outliers.clone());
         let kept = series.duals.take();
         let convex_options = TrainOptions {
-            tolerance,
+            tolerance: options.tolerance,
             max_passes: options.max_passes.saturating_sub(series.cost.passes).max(1),
-            max_time: options.max_time.map(|limit| limit.saturating_sub(begin.elapsed()).max(Duration::from_millis(1))),
+            max_time: options.max_time.map(|limit| left(limit, &limits)),
             order: options.order,
             cache_share: options.cache_share,
             selection: options.selection,
             rounds: options.rounds,
             seed: options.seed,
-            start: kept.map(|duals| Start::Duals(duals, 1.0)),
-            start_weights: series.weights.clone(),
-            left_out: Some(Arc::new(before)),
-            checkpoint: options.checkpoint.clone(),
+            threads: options.threads,
             stop: options.stop.clone(),
-            ..TrainOptions::new(options.objective.clone())
+            ..TrainOptions::of(Task {
+                rows: Some(Arc::new(Without(outliers.clone()))),
+                start: kept.map(|duals| Start::Duals(duals, 1.0)),
+                start_weights: series.weights.clone(),
+                checkpoint: options.tasks[0].checkpoint.clone(),
+                ..Task::new(series.objective.clone())
+            })
         };
         let constant = series.survey.constant;
         let mut summed = Summed { observer, before: series.cost, constant };
         let trained = convex(store.clone(), &convex_options, budget, &mut summed)?;
-        series.cost = series.cost + trained.cost;
+        series.cost = series.cost.with(&trained.cost);
         let was_solved = trained.status == Status::Converged;
         let certificate = shifted(trained.certificate, constant);
         let mut duals = trained.duals;
+        // wᵗ itself may be good enough: its objective in this problem is F_s, and the bound of the problem is within the tolerance.
+        let known = Certificate { objective: series.survey.objective, ..certificate };
+        let mut status = trained.status;
+        if known.relative_gap() <= options.tolerance {
+            return Ok(series.end(Status::Converged, known, duals, &limits));
+        }
         let found = series.look(&store, &trained.weights, &mut duals, budget)?;
-        let falls = found.objective < series.survey.objective;
-        // At the same sets, weights that are worse are worse only within the tolerance.
-        let ends = was_solved && found.crossed == 0;
-        let over = reason_to_stop(options, begin, &series.cost);
-        if !falls && !ends && was_solved && tightened < TIGHTENINGS && over.is_none() {
-            (tolerance, tightened) = (0.1 * tolerance, tightened + 1);
-            series.duals = Some(duals);
-            if let Some(before) = convex_options.left_out {
-                series.outliers = Arc::unwrap_or_clone(before);
-            }
-            continue;
-        }
-        (tolerance, tightened) = (options.tolerance, 0);
-        let mut certificate = certificate;
-        if falls {
+        if found.objective < series.survey.objective {
             (series.weights, series.survey) = (trained.weights, found);
+            observer.step(&step(series.cost, certificate), &WeightsNow { models: &[&series.weights] });
+            observer.problem_solved(found.objective, &series.weights);
+            if was_solved && found.crossed == 0 {
+                let objective = found.objective;
+                return Ok(series.end(Status::Converged, Certificate { objective, ..certificate }, duals, &limits));
+            }
+        } else if was_solved {
+            // Only rounding can bring it here: a problem that is solved has weights that are better, or wᵗ was good enough.
+            return Ok(series.end(Status::Converged, known, duals, &limits));
         }
-        if ends || !falls {
-            // The sets of the problem are those of these weights, where its objective is F_s.
-            certificate.objective = series.survey.objective;
-        }
-        observer.step(&step(series.cost, certificate), &series.weights);
-        observer.problem_solved(series.survey.objective, &series.weights);
-        let status = match trained.status {
-            Status::Converged if ends || !falls => Status::Converged,
-            Status::Converged => match over {
+        if was_solved {
+            status = match limits.reason_to_stop(series.cost.passes) {
                 Some(status) => status,
                 None => {
                     series.duals = Some(duals);
                     continue;
                 }
-            },
-            early => early,
-        };
-        series.cost.seconds = begin.elapsed().as_secs_f64();
-        let (weights, cost) = (series.weights, series.cost);
-        return Ok(Trained { weights, duals, status, certificate, cost, baseline: None });
+            };
+        }
+        return Ok(series.end(status, certificate, duals, &limits));
     }
 }
 
-fn reason_to_stop(options: &TrainOptions, begin: Instant, cost: &Cost) -> Option<Status> {
-    if options.stop.load(Ordering::Relaxed) {
-        Some(Status::Interrupted)
-    } else if options.max_time.is_some_and(|limit| begin.elapsed() >= limit) {
-        Some(Status::OutOfTime)
-    } else if cost.passes >= options.max_passes {
-        Some(Status::OutOfPasses)
-    } else {
-        None
+/// What is left of the time, a little at least.
+fn left(limit: Duration, limits: &Limits) -> Duration {
+    limit.saturating_sub(Duration::from_secs_f64(limits.seconds())).max(Duration::from_millis(1))
+}
+
+/// All rows but the outliers.
+#[derive(Debug)]
+struct Without(Arc<RowBits>);
+
+impl RowFilter for Without {
+    fn keeps(&self, _info: &RowInfo, position: u64) -> bool {
+        !self.0.get(position)
     }
 }
 
@@ -150,21 +145,22 @@ impl Series {
     ) -> Result<Series, TrainError> {
         let rows = store.shape().rows;
         let plan = Plan::new(&**store, budget)?;
-        let folder = options.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        let folder =
+            options.tasks[0].checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
         let mut duals = match plan.duals_on_disk {
             true => Duals::on_disk(rows, folder.unwrap_or(&std::env::temp_dir()))?,
             false => Duals::in_memory(rows),
         };
         let mut cost = Cost::default();
-        let weights = match &options.start {
+        let weights = match &options.tasks[0].start {
             Some(start) => {
                 duals.begin_with(start)?;
                 cost.passes += 1;
-                weights_of(&**store, &duals, &options.objective, budget)?
+                weights_of(&**store, &duals, &options.tasks[0].objective, budget)?
             }
             None => {
                 let first = first_model(&**store, options, beginning, budget)?;
-                duals.set(first.duals.iter().copied())?;
+                duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;
                 cost = first.cost;
                 first.weights
             }
@@ -175,12 +171,17 @@ impl Series {
             survey: Survey::default(),
             duals: None,
             cost,
-            objective: options.objective.clone(),
+            objective: options.tasks[0].objective.clone(),
         };
         series.survey = series.look(store, &weights, &mut duals, budget)?;
         series.weights = weights;
         series.duals = Some(duals);
         Ok(series)
+    }
+
+    fn end(self, status: Status, certificate: Certificate, duals: Duals, limits: &Limits) -> Trained {
+        let cost = Cost { seconds: limits.seconds(), ..self.cost };
+        Trained { weights: self.weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() }
     }
 
     fn look(
@@ -207,10 +208,10 @@ pub struct Summed<'a> {
 }
 
 impl Observer for Summed<'_> {
-    fn step(&mut self, step: &Step, weights: &[f64]) {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
         let certificate = step.certificate.map(|certificate| shifted(certificate, self.constant));
         let dual_objective = step.dual_objective.map(|value| value + self.constant);
-        let step = Step { cost: self.before + step.cost, dual_objective, certificate, ..*step };
+        let step = Step { cost: self.before.with(&step.cost), dual_objective, certificate, ..*step };
         self.observer.step(&step, weights);
     }
 }

@@ -1,15 +1,17 @@
 //! The weights that a series of convex problems begins with.
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Beginning;
 use crate::block::Block;
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::objective::Objective;
 use crate::order::{below, shuffle};
-use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers};
+use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
 use crate::trainer::{Cost, Duals, TrainError, TrainOptions, train};
 
 /// Rows of a block of the sample: many small ones need little memory to be read ahead.
@@ -21,10 +23,13 @@ const SAMPLE_PART: u64 = 4;
 pub struct FirstModel {
     /// w⁰.
     pub weights: Vec<f64>,
-    /// Positions of rows with a dual variable that is not 0, and these.
+    /// The rows that it was trained on.
+    pub sample: Arc<MemoryStore>,
+    /// Their positions in the store, and their dual variables.
     pub duals: Vec<(u64, f64)>,
     /// What it cost.
     pub cost: Cost,
+    _paid: Reservation,
 }
 
 /// Solves the convex problem of some rows of `store`, drawn at random.
@@ -34,10 +39,10 @@ pub fn first_model(
     beginning: Beginning,
     budget: &Budget,
 ) -> Result<FirstModel, TrainError> {
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let (sample, positions, bytes_read) = draw(store, beginning, options.seed, budget)?;
-    let held = sample.iter().map(Block::resident_bytes).sum::<u64>() + 8 * positions.len() as u64;
-    let _paid = budget.reserve("rows to begin with", held)?;
+    let held = sample.iter().map(Block::resident_bytes).sum::<u64>() + 24 * positions.len() as u64;
+    let paid = budget.reserve("rows to begin with", held)?;
     let few = TrainOptions {
         tolerance: options.tolerance,
         max_passes: options.max_passes,
@@ -45,22 +50,16 @@ pub fn first_model(
         order: options.order,
         seed: options.seed,
         stop: options.stop.clone(),
-        ..TrainOptions::new(Objective { truncate: None, ..options.objective.clone() })
+        threads: options.threads,
+        ..TrainOptions::new(Objective { truncate: None, ..options.tasks[0].objective.clone() })
     };
-    let trained = train(Arc::new(MemoryStore::new(sample)), &few, budget, &mut ())?;
-    let mut duals = Vec::new();
-    trained
-        .duals
-        .for_each_chunk(|values| {
-            let known = values.iter().zip(&positions[..]).filter(|(value, _)| **value != 0.0);
-            duals.extend(known.map(|(&value, &position)| (position, value)));
-            Ok(())
-        })
-        .map_err(|source| {
-            TrainError::Store(crate::store::StoreError::io(std::path::Path::new("dual variables"), "read them")(source))
-        })?;
+    let sample = Arc::new(MemoryStore::new(sample));
+    let trained = train(sample.clone(), &few, budget, &mut ())?;
+    let failed = StoreError::io(Path::new("dual variables"), "read them");
+    let values = trained.duals.values().map_err(failed)?;
     let cost = Cost { bytes_read, seconds: begin.elapsed().as_secs_f64(), passes: 0, ..trained.cost };
-    Ok(FirstModel { weights: trained.weights, duals, cost })
+    let duals = positions.into_iter().zip(values).collect();
+    Ok(FirstModel { weights: trained.weights, sample, duals, cost, _paid: paid })
 }
 
 /// Rows drawn at random with their positions, and the bytes read for them. From a shuffled store, the first rows of blocks in random order; else rows of all blocks.

@@ -74,3 +74,12 @@ pub fn loss(name: &str) -> AnyLoss {
 pub fn margin(row: &PlainRow, w: &[f64], objective: &Objective) -> f64 {
     row.1.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + objective.bias * w[COLUMNS]
 }
+
+/// The rows as libsvm text, without their weights; every feature is in the first row, so that columns are known.
+pub fn text(rows: &[PlainRow]) -> String {
+    let line = |(info, row): &PlainRow| {
+        let entries: String = row.iter().map(|(j, x)| format!(" {}:{x}", j + 1)).collect();
+        format!("{}{entries}\n", info.label)
+    };
+    rows.iter().map(line).collect()
+}
