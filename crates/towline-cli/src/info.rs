@@ -3,10 +3,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use towline::index::IndexManifest;
 use towline::model::Model;
 use towline::objective::Targets;
 use towline::store::manifest::Manifest;
 use towline::store::{BlockStore, DiskStore};
+use towline::trainer::StoreFingerprint;
 
 use crate::{show, size};
 
@@ -85,8 +87,9 @@ fn model_text(model: &Model) -> String {
         line(
             "objective",
             format!(
-                "{} loss, C = {}, {}, {}",
+                "{} loss{}, C = {}, {}, {}",
                 header.objective.loss.name(),
+                header.objective.truncate.map_or(String::new(), |s| format!(" cut off at {}", 1.0 + s)),
                 header.objective.c,
                 header.objective.penalty.describe(),
                 if header.objective.intercept {
@@ -101,7 +104,8 @@ fn model_text(model: &Model) -> String {
             "value",
             header.certificate.map_or("unknown: one pass over a stream".to_string(), |certificate| {
                 let (objective, gap) = (certificate.objective, certificate.relative_gap());
-                format!("{objective:.6}, at most {gap:.2e} of it above the optimum")
+                let outliers = if header.objective.truncate.is_some() { " without its outliers" } else { "" };
+                format!("{objective:.6}, at most {gap:.2e} of it above the optimum{outliers}")
             }),
         ),
         line("status", format!("{:?}", header.status).to_lowercase()),
@@ -135,6 +139,7 @@ fn json(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> anyhow::R
     value["bytes_per_value"] = (store_bytes(manifest) as f64 / manifest.values.max(1) as f64).into();
     value["density"] = density(manifest).into();
     value["encodings"] = serde_json::to_value(encodings)?;
+    value["index"] = serde_json::to_value(IndexManifest::read(store.path()).ok().flatten())?;
     Ok(value)
 }
 
@@ -176,10 +181,32 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
     line("precision", format!("{:?}", manifest.precision).to_lowercase());
     line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
     line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());
+    if let Some(text) = index(store) {
+        line("index", text);
+    }
     for source in &manifest.sources {
         line("source", format!("{} ({}, generation {})", source.name, size::show(source.bytes), source.generation));
     }
     show::table(&lines)
+}
+
+/// What the index of the store is like, if there is one.
+fn index(store: &DiskStore) -> Option<String> {
+    let index = match IndexManifest::read(store.path()) {
+        Ok(None) => return None,
+        Ok(Some(index)) => index,
+        Err(_) => return Some("damaged; build it again with 'towline index'".into()),
+    };
+    let parts = format!(
+        "{} trees, {} leaves, {}",
+        show::count(index.trees),
+        show::count(index.leaves),
+        size::show(index.pages.bytes + index.table.bytes)
+    );
+    let is_current = index.is_of(&StoreFingerprint::of(store.manifest()));
+    let note =
+        if is_current { String::new() } else { format!("; out of date (generation {})", index.store.generation) };
+    Some(parts + &note)
 }
 
 fn layout(manifest: &Manifest) -> String {

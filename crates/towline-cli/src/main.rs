@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod grid;
 mod held_out;
+mod index;
 mod info;
 mod input;
 mod liblinear;
@@ -19,6 +20,7 @@ mod penalty;
 mod plan;
 mod predict;
 mod progress;
+mod recipe;
 mod resume;
 mod scoring;
 mod show;
@@ -51,6 +53,8 @@ enum Verb {
     Cv(Box<cv::Arguments>),
     /// Train models along a path of penalties, each starting from the one before
     Path(Box<path::Arguments>),
+    /// Index a store, so that training with --truncate reads only the rows that matter
+    Index(index::Arguments),
     /// Write the labels that a model predicts
     Predict(predict::Arguments),
     /// Judge a model by labelled rows
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Cv(arguments) => cv::run(&arguments),
+        Verb::Index(arguments) => index::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),

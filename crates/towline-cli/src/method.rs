@@ -8,7 +8,7 @@ use towline::trainer::Centre;
 /// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// What suits the data: sbm
+    /// What suits the data: sbm; with --truncate the index of the store, if it has one
     Auto,
     /// Exact; keeps informative rows in memory between blocks
     Sbm,
@@ -18,6 +18,18 @@ pub enum Method {
     DaBcd,
     /// The same without its proximal term, for comparison: it need not converge
     DBcd,
+    /// Truncated hinge loss with the index of the store, dual coordinate descent
+    IbcdL1Dual,
+    /// Truncated squared hinge loss with the index of the store, dual coordinate descent
+    IbcdL2Dual,
+    /// Truncated squared hinge loss with the index of the store, Newton steps
+    IbcdL2Primal,
+    /// Truncated hinge loss by blocks, dual coordinate descent
+    TruncL1Dual,
+    /// Truncated squared hinge loss by blocks, dual coordinate descent
+    TruncL2Dual,
+    /// Truncated squared hinge loss by blocks, Newton steps
+    TruncL2Primal,
     /// Projected stochastic subgradients of the hinge loss
     Pegasos,
     /// The averaged perceptron
@@ -40,7 +52,7 @@ pub enum Method {
 pub const BASELINE_PASSES: u64 = 10;
 
 /// Options of the exact trainer, by their names in the code and on the command line.
-const EXACT: [(&str, &str); 7] = [
+const EXACT: [(&str, &str); 11] = [
     ("tolerance", "--tolerance"),
     ("order", "--order"),
     ("cache_share", "--cache-share"),
@@ -48,6 +60,10 @@ const EXACT: [(&str, &str); 7] = [
     ("rounds", "--rounds"),
     ("restart", "--restart"),
     ("warm_start", "--warm-start"),
+    ("truncate", "--truncate"),
+    ("init_rows", "--init-rows"),
+    ("query_rows", "--query-rows"),
+    ("solver", "--solver"),
 ];
 
 /// The options that were typed, by their names in the code.
@@ -77,6 +93,8 @@ impl Method {
     pub fn baseline(self) -> Option<Baseline> {
         match self {
             Method::Auto | Method::Sbm | Method::Bmd | Method::DaBcd | Method::DBcd => None,
+            Method::IbcdL1Dual | Method::IbcdL2Dual | Method::IbcdL2Primal => None,
+            Method::TruncL1Dual | Method::TruncL2Dual | Method::TruncL2Primal => None,
             Method::Pegasos => Some(Baseline::Pegasos),
             Method::Perceptron => Some(Baseline::Perceptron),
             Method::Mira => Some(Baseline::Mira),
@@ -111,7 +129,7 @@ impl Method {
             );
         }
         if matches!(baseline, Baseline::Perceptron | Baseline::Mira | Baseline::Cw)
-            && let Some(option) = find(&[("loss", "--loss"), ("solver", "-s")])
+            && let Some(option) = find(&[("loss", "--loss"), ("liblinear_type", "-s")])
         {
             bail!("--method {name} has a rule of its own in place of {option}; use --method sgd to choose a loss");
         }

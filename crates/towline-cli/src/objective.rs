@@ -19,7 +19,7 @@ pub struct ObjectiveArguments {
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
     #[arg(short = 's', value_name = "TYPE", value_parser = liblinear::solver, conflicts_with_all = ["loss", "multiclass"])]
-    solver: Option<liblinear::Solver>,
+    liblinear_type: Option<liblinear::Solver>,
     #[command(flatten)]
     penalty: PenaltyArguments,
     /// What the penalty is multiplied by
@@ -79,7 +79,7 @@ impl ObjectiveArguments {
         // An intercept is the weight of a constant feature, free of the penalty.
         let (bias, intercept) = (if self.intercept { 1.0 } else { self.bias }, self.intercept);
         let targets = self.targets(loss, multiclass, labels)?;
-        let objective = Objective { loss, c, bias, penalty, intercept, targets };
+        let objective = Objective { bias, penalty, intercept, ..Objective::new(loss, c, targets) };
         if objective.width() > 1 && !objective.is_plain_l2() {
             bail!(
                 "--multiclass {} has the penalty l2 with --lambda 1 and no intercept only; use --bias, or --multiclass ovr",
@@ -130,7 +130,7 @@ impl ObjectiveArguments {
 
     fn multiclass(&self) -> Option<Multiclass> {
         match self.multiclass {
-            MulticlassChoice::Auto => self.solver.and_then(|solver| solver.multiclass),
+            MulticlassChoice::Auto => self.liblinear_type.and_then(|solver| solver.multiclass),
             MulticlassChoice::Ovr => Some(Multiclass::OneVsRest),
             MulticlassChoice::CrammerSinger => Some(Multiclass::CrammerSinger),
             MulticlassChoice::Softmax => Some(Multiclass::Softmax),
@@ -143,7 +143,7 @@ impl ObjectiveArguments {
             Some(Multiclass::Softmax) => Some("logistic"),
             _ => None,
         };
-        let typed = self.solver.map(|solver| solver.loss).or(self.loss.as_deref());
+        let typed = self.liblinear_type.map(|solver| solver.loss).or(self.loss.as_deref());
         if let (Some(own), Some(typed)) = (own, typed)
             && own != typed
         {

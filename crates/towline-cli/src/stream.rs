@@ -65,7 +65,7 @@ fn save_every(text: &str) -> Result<SaveEvery, String> {
 }
 
 /// Options of `train` that have no meaning for a stream, by their names in the code and on the command line.
-const NOT_FOR_STREAMS: [(&str, &str); 10] = [
+const NOT_FOR_STREAMS: [(&str, &str); 14] = [
     ("tolerance", "--tolerance"),
     ("max_passes", "--max-passes"),
     ("max_time", "--max-time"),
@@ -76,6 +76,10 @@ const NOT_FOR_STREAMS: [(&str, &str); 10] = [
     ("lambda", "--lambda"),
     ("intercept", "--intercept"),
     ("multiclass", "--multiclass"),
+    ("truncate", "--truncate"),
+    ("init_rows", "--init-rows"),
+    ("query_rows", "--query-rows"),
+    ("solver", "--solver"),
 ];
 
 /// Learns and says what came of it.

@@ -16,7 +16,7 @@ use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Plan, Selection, Status, Task, TrainOptions, train_all};
+use towline::trainer::{Plan, Selection, Status, Task, TrainOptions};
 
 use crate::eval::judge;
 use crate::exit::NOT_CONVERGED;
@@ -26,6 +26,7 @@ use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_once};
+use crate::recipe::RecipeArguments;
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
@@ -65,9 +66,11 @@ pub struct Arguments {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
-    /// How to train: exactly (auto, sbm, bmd, da-bcd), or as papers do that compare with it
+    /// How to train: exactly (auto, sbm, bmd, da-bcd, ibcd, trunc), or as papers do that compare with it
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     pub(crate) method: Method,
+    #[command(flatten)]
+    recipe: RecipeArguments,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -207,7 +210,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
+    let mut objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
+    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -234,17 +238,19 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         None => {
             let from = match &arguments.warm_start {
                 Some(model) => From::Model(model),
-                None if arguments.restart => From::Nothing,
+                None if arguments.restart || !recipe.keeps_duals() => From::Nothing,
                 None => From::Earlier,
             };
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
-            if talk {
-                announce(&tasks, &store, &budget)?;
+            match recipe.note() {
+                Some(note) if talk => eprintln!("note: {note}"),
+                None if talk => announce(&tasks, &store, &budget)?,
+                _ => {}
             }
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
-            train_all(store.clone(), &options, &budget, &mut watcher)?
+            recipe.train(&store, options, &budget, &mut watcher)?
         }
     };
     watcher.finish()?;

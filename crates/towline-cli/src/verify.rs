@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use towline::budget::Budget;
+use towline::index::IndexManifest;
 use towline::store::{BlockStore, DiskStore, Fault, StoreError, verify};
+use towline::trainer::StoreFingerprint;
 
 use crate::progress::Bar;
 use crate::{show, size};
@@ -31,26 +33,46 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
-    let total = store.blocks().iter().map(|b| b.stored_bytes).sum();
+    let index = current_index(&store)?;
+    let blocks_total: u64 = store.blocks().iter().map(|b| b.stored_bytes).sum();
+    let total = blocks_total + index.unwrap_or(0);
     let done = Arc::new(AtomicU64::new(0));
     let bar = {
         let done = done.clone();
         Bar::follow(arguments.quiet, Some(total), move || done.load(Ordering::Relaxed))
     };
-    let faults = verify(&store, &budget, |bytes| _ = done.fetch_add(bytes, Ordering::Relaxed))?;
+    let mut faults = verify(&store, &budget, |bytes| _ = done.fetch_add(bytes, Ordering::Relaxed))?;
+    if index.is_some() {
+        faults.extend(towline::index::verify(&store, &budget, |bytes| _ = done.fetch_add(bytes, Ordering::Relaxed))?);
+    }
     drop(bar);
     if faults.is_empty() {
         let blocks = store.blocks().len() as u64;
         let name = arguments.store.display();
-        show::print(&format!("{name}: whole ({} blocks, {})\n", show::count(blocks), size::show(total)))?;
+        let index = index.map_or(String::new(), |bytes| format!("; index, {}", size::show(bytes)));
+        show::print(&format!("{name}: whole ({} blocks, {}{index})\n", show::count(blocks), size::show(blocks_total)))?;
         return Ok(ExitCode::SUCCESS);
     }
     broken(arguments, &faults)
 }
 
+/// Bytes of the pages of the store's index, if it has one that is not out of date. A damaged one counts: it will be listed.
+fn current_index(store: &DiskStore) -> anyhow::Result<Option<u64>> {
+    match IndexManifest::read(store.path()) {
+        Ok(Some(index)) if index.is_of(&StoreFingerprint::of(store.manifest())) => Ok(Some(index.pages.bytes)),
+        Ok(_) => Ok(None),
+        Err(StoreError::Index { .. }) => Ok(Some(0)),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn broken(arguments: &Arguments, faults: &[Fault]) -> anyhow::Result<ExitCode> {
     show::print(&faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
     let count = if faults.len() == 1 { "1 fault".to_string() } else { format!("{} faults", faults.len()) };
-    eprintln!("towline: {}: the store is damaged ({count}); pack it again from the source", arguments.store.display());
+    let (what, remedy) = match faults.iter().all(|fault| matches!(fault.error, StoreError::Index { .. })) {
+        true => ("its index is damaged, the rows are whole", "build it again with 'towline index'"),
+        false => ("the store is damaged", "pack it again from the source"),
+    };
+    eprintln!("towline: {}: {what} ({count}); {remedy}", arguments.store.display());
     Ok(ExitCode::FAILURE)
 }

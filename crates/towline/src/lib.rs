@@ -35,16 +35,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 pub mod baselines;
+pub mod bits;
 pub mod block;
 pub mod budget;
 pub mod cv;
 pub mod evaluate;
 pub mod export;
+pub mod index;
+pub mod indexed;
 pub mod input;
 pub mod loss;
 pub mod machine;
 pub mod model;
 mod nearby;
+pub mod newton;
 pub mod objective;
 pub mod order;
 pub mod pack;
@@ -56,3 +60,4 @@ pub mod store;
 pub mod stream;
 pub mod targets;
 pub mod trainer;
+pub mod truncation;

@@ -21,6 +21,9 @@ pub struct Objective {
     /// Whether the weight of the constant feature is free of the penalty.
     #[serde(default)]
     pub intercept: bool,
+    /// Losses are cut off at 1 + this (IBCD, equation 1), which makes F a series of convex problems; see [`crate::truncation`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncate: Option<f64>,
     /// How labels become targets.
     pub targets: Targets,
 }
@@ -28,7 +31,7 @@ pub struct Objective {
 impl Objective {
     /// `½‖w‖² + C Σ L`, without a bias.
     pub fn new(loss: AnyLoss, c: f64, targets: Targets) -> Self {
-        Objective { loss, c, bias: 0.0, penalty: AnyPenalty::default(), intercept: false, targets }
+        Objective { loss, c, bias: 0.0, penalty: AnyPenalty::default(), intercept: false, truncate: None, targets }
     }
 
     /// Whether the penalty is ½‖w‖² on all weights, for which w is just the sum of rows.

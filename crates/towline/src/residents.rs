@@ -75,6 +75,11 @@ impl<'a> View<'a> {
         View { block: &residents.block, numbers }
     }
 
+    /// All of them.
+    pub fn all(residents: &'a Residents) -> Self {
+        View { block: &residents.block, numbers: None }
+    }
+
     #[inline(always)]
     fn number(&self, i: usize) -> usize {
         match self.numbers {

@@ -65,8 +65,7 @@ fn objectives_and_weights_agree_with_other_programs() {
             true => Targets::binary(&store.manifest().labels, None).unwrap(),
             false => Targets::Numbers,
         };
-        let options =
-            options(Objective { loss, c: case.c, bias: 0.0, penalty: Default::default(), intercept: false, targets });
+        let options = options(Objective::new(loss, case.c, targets));
         let trained = train(store.clone(), &options, &budget, &mut ()).unwrap();
         let name = format!("{} {} C={} against {}", case.data, case.loss, case.c, case.peers.join(", "));
         assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);

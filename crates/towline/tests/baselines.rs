@@ -49,7 +49,7 @@ fn objective(loss: AnyLoss) -> Objective {
         true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
         false => Targets::Numbers,
     };
-    Objective { loss, c: 1.0, bias: 0.5, penalty: Default::default(), intercept: false, targets }
+    Objective { bias: 0.5, ..Objective::new(loss, 1.0, targets) }
 }
 
 /// The same with the penalty that the method is for.

@@ -81,7 +81,7 @@ fn objective(case: &Case, store: &DiskStore) -> Objective {
     };
     let penalty = AnyPenalty::from_name(&case.penalty, case.lambda, case.l1_ratio, Some(groups(store))).unwrap();
     let (bias, intercept) = (if case.intercept { 1.0 } else { 0.0 }, case.intercept);
-    Objective { loss, c: case.c, bias, penalty, intercept, targets }
+    Objective { bias, penalty, intercept, ..Objective::new(loss, case.c, targets) }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn objective(loss: AnyLoss, c: f64, bias: f64) -> Objective {
         true => Targets::Binary { positive: 1.0, names, weights: [1.0, 1.5] },
         false => Targets::Numbers,
     };
-    Objective { loss, c, bias, penalty: Default::default(), intercept: false, targets }
+    Objective { bias, ..Objective::new(loss, c, targets) }
 }
 
 fn options(objective: Objective) -> TrainOptions {

@@ -107,6 +107,17 @@ impl AnyLoss {
         matches!(self, AnyLoss::Hinge(_) | AnyLoss::SquaredHinge(_) | AnyLoss::Logistic(_))
     }
 
+    /// The margin yz at which the loss reaches `1 + s`, above 0: L⁻¹(1 + s) of IBCD's equation (10). Rows below it are outliers of the loss that is cut off
+    /// there. `None` for regression.
+    pub fn ceiling_margin(self, s: f64) -> Option<f64> {
+        match self {
+            AnyLoss::Hinge(_) => Some(-s),
+            AnyLoss::SquaredHinge(_) => Some(1.0 - (1.0 + s).sqrt()),
+            AnyLoss::Logistic(_) => Some(-(1.0 + s).exp_m1().ln()),
+            _ => None,
+        }
+    }
+
     /// Calls the visitor with the loss as its own type.
     pub fn visit<V: LossVisitor>(self, visitor: V) -> V::Out {
         each!(self, loss => visitor.visit(loss))
@@ -193,6 +204,20 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), 7);
         assert_eq!(ALL.iter().filter(|loss| loss.is_classification()).count(), 3);
+    }
+
+    #[test]
+    fn a_loss_reaches_its_ceiling_at_the_margin_that_is_said() {
+        for &loss in ALL.iter().filter(|loss| loss.is_classification()) {
+            for s in [0.0, 0.25, 1.0, 3.0] {
+                let margin = loss.ceiling_margin(s).unwrap();
+                for y in [-1.0, 1.0] {
+                    let value = loss.value(y, y * margin);
+                    assert!((value - (1.0 + s)).abs() < 1e-12, "{} at {margin}: {value}", loss.name());
+                }
+            }
+        }
+        assert_eq!(ALL[3].ceiling_margin(1.0), None);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
 }
 
 /// A random number below `n`, by multiplication: the bias is below 2^-32 for any number of rows that fits into memory.
-fn below(random: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
+pub(crate) fn below(random: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u64
 }
 

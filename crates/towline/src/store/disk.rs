@@ -132,7 +132,7 @@ pub(super) fn checked_path(store: &Path, name: &str) -> Result<PathBuf, StoreErr
 }
 
 /// Opens a file of the store and checks its size.
-pub(super) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreError> {
+pub(crate) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreError> {
     let path = checked_path(store, &entry.name)?;
     let file = File::open(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => StoreError::damaged(&path, "the file is missing"),
@@ -146,7 +146,7 @@ pub(super) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreEr
 }
 
 /// Reads a small file of the store whole and checks it.
-pub(super) fn read_checked(store: &Path, entry: &FileEntry) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read_checked(store: &Path, entry: &FileEntry) -> Result<Vec<u8>, StoreError> {
     let mut file = open_file(store, entry)?;
     let path = store.join(&entry.name);
     let mut bytes = Vec::with_capacity(entry.bytes as usize);

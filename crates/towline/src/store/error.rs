@@ -60,6 +60,14 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// The index of a store is missing, damaged, or that of other rows.
+    #[error("{}: {problem}; build it with 'towline index {}'", store.display(), store.display())]
+    Index {
+        /// The store.
+        store: PathBuf,
+        /// What is wrong with its index.
+        problem: String,
+    },
     /// Reading needs more memory than there is.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -76,6 +84,10 @@ impl StoreError {
 
     pub(crate) fn damaged(path: &Path, problem: impl Into<String>) -> StoreError {
         StoreError::Damaged { path: path.to_path_buf(), problem: problem.into() }
+    }
+
+    pub(crate) fn index(store: &Path, problem: impl Into<String>) -> StoreError {
+        StoreError::Index { store: store.to_path_buf(), problem: problem.into() }
     }
 
     pub(crate) fn block(path: &Path, number: u32, error: &FormatError) -> StoreError {

@@ -174,28 +174,39 @@ impl Manifest {
             .read_to_string(&mut text)
             .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
         let damaged = |error: serde_json::Error| StoreError::damaged(&path, error.to_string());
-        let envelope: Envelope = serde_json::from_str(&text).map_err(damaged)?;
-        if checksum(envelope.manifest) != envelope.crc32c {
-            return Err(StoreError::damaged(&path, "checksum mismatch"));
-        }
+        let inner = unsealed(&text).map_err(|problem| StoreError::damaged(&path, problem))?;
         // The version is looked at first: other fields may have another meaning in another version.
         #[derive(Deserialize)]
         struct VersionOnly {
             version: u64,
         }
-        let VersionOnly { version } = serde_json::from_str(envelope.manifest.get()).map_err(damaged)?;
+        let VersionOnly { version } = serde_json::from_str(inner.get()).map_err(damaged)?;
         if version != VERSION {
             return Err(StoreError::Version { path: store.to_path_buf(), found: version, supported: VERSION });
         }
-        serde_json::from_str(envelope.manifest.get()).map_err(damaged)
+        serde_json::from_str(inner.get()).map_err(damaged)
     }
 
     /// The text of the file.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
-        let manifest = serde_json::value::to_raw_value(self)?;
-        let envelope = Envelope { crc32c: checksum(&manifest), manifest: &manifest };
-        Ok(serde_json::to_string(&envelope)? + "\n")
+        sealed(self)
     }
+}
+
+/// The text of a manifest in its envelope.
+pub(crate) fn sealed<T: Serialize>(manifest: &T) -> Result<String, serde_json::Error> {
+    let manifest = serde_json::value::to_raw_value(manifest)?;
+    let envelope = Envelope { crc32c: checksum(&manifest), manifest: &manifest };
+    Ok(serde_json::to_string(&envelope)? + "\n")
+}
+
+/// The manifest in an envelope, if its checksum holds; says what is wrong otherwise.
+pub(crate) fn unsealed(text: &str) -> Result<&RawValue, String> {
+    let envelope: Envelope = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if checksum(envelope.manifest) != envelope.crc32c {
+        return Err("checksum mismatch".into());
+    }
+    Ok(envelope.manifest)
 }
 
 fn checksum(manifest: &RawValue) -> String {

@@ -24,6 +24,7 @@ mod verify;
 pub mod writer;
 
 pub use disk::DiskStore;
+pub(crate) use disk::{open_file, read_checked};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};

@@ -294,7 +294,7 @@ fn partial(target: &Path) -> PathBuf {
 }
 
 /// Holds `folder` against other writers until the returned handle is dropped, however the process ends.
-fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
     let handle = File::open(folder).map_err(StoreError::io(folder, "open it"))?;
     // SAFETY: a plain system call on a descriptor that we own.
     if unsafe { libc::flock(handle.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
@@ -353,19 +353,19 @@ fn remove_unlisted(store: &Path, manifest: &Manifest) -> Result<(), StoreError> 
 }
 
 /// Writes a file under another name, syncs it, and renames it into place.
-fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
     let mut file = File::create(&new).map_err(StoreError::io(&new, "create it"))?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(StoreError::io(&new, "write it"))?;
     fs::rename(&new, &path).map_err(StoreError::io(&path, "replace it"))
 }
 
-fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder).and_then(|handle| handle.sync_all()).map_err(StoreError::io(folder, "sync it"))
 }
 
 /// Swaps two paths in one step.
-fn exchange(a: &Path, b: &Path) -> std::io::Result<()> {
+pub(crate) fn exchange(a: &Path, b: &Path) -> std::io::Result<()> {
     use std::os::unix::ffi::OsStrExt;
     let a = std::ffi::CString::new(a.as_os_str().as_bytes())?;
     let b = std::ffi::CString::new(b.as_os_str().as_bytes())?;

@@ -242,14 +242,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = StoreFingerprint { rows: 5, generation: 1, table_checksum: 7 };
         let file = CheckpointFile { path: folder.path().join("a.duals"), store };
-        let objective = Objective {
-            loss: AnyLoss::from_name("hinge", 0.1, 1.0).unwrap(),
-            c: 2.0,
-            bias: 0.0,
-            penalty: Default::default(),
-            intercept: false,
-            targets: Targets::Numbers,
-        };
+        let loss = AnyLoss::from_name("hinge", 0.1, 1.0).unwrap();
+        let objective = Objective::new(loss, 2.0, Targets::Numbers);
         let values = vec![0.5, -0.25, 0.0, 1e-300, 3.0];
         file.save(&objective, Cost::default(), &Duals::Memory(values.clone()), &[7.0, -8.0]).unwrap();
         let found = Checkpoint::open(&file.path, 7).unwrap().unwrap();

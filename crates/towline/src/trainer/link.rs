@@ -64,6 +64,11 @@ impl Identity {
     pub fn new(columns: usize, bias: f64) -> Self {
         Identity { w: large_zeroed(columns + 1), v: large_zeroed(columns + 1), bias, scan: Scan::default() }
     }
+
+    /// The value of the constant feature.
+    pub fn bias(&self) -> f64 {
+        self.bias
+    }
 }
 
 impl Identity {

@@ -35,7 +35,8 @@ pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use duals::{Duals, Left, Start};
-pub(crate) use link::Identity;
+pub(crate) use limits::Limits;
+pub(crate) use link::{Identity, Link};
 pub use path::{Along, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
@@ -261,6 +262,11 @@ pub struct Step {
 pub trait Observer {
     /// Called after every step, with the weights as they are.
     fn step(&mut self, step: &Step, weights: &WeightsNow);
+
+    /// Called where a series of convex problems is solved, after each of them, with the objective that the series minimises.
+    fn problem_solved(&mut self, objective: f64, weights: &[f64]) {
+        let _ = (objective, weights);
+    }
 }
 
 impl Observer for () {

@@ -61,7 +61,7 @@ pub fn objective(loss: AnyLoss, penalty: &str, intercept: bool) -> Objective {
         false => Targets::Numbers,
     };
     let bias = if intercept { 1.0 } else { 0.5 };
-    Objective { loss, c: 1.0, bias, penalty: self::penalty(penalty), intercept, targets }
+    Objective { bias, penalty: self::penalty(penalty), intercept, ..Objective::new(loss, 1.0, targets) }
 }
 
 /// A budget under which everything fits, or about a third of it.

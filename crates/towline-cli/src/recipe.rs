@@ -1,0 +1,261 @@
+//! Which exact trainer runs: by blocks, with an index, in the primal, and whether losses are cut off.
+use std::sync::Arc;
+
+use anyhow::bail;
+use clap::ValueEnum;
+use towline::budget::Budget;
+use towline::index::{Forest, IndexManifest, PageCache};
+use towline::indexed::{self, IndexedOptions};
+use towline::loss::AnyLoss;
+use towline::newton;
+use towline::objective::Objective;
+use towline::store::{BlockStore, DiskStore, StoreError};
+use towline::trainer::{
+    Cost, Observer, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train, train_all,
+};
+use towline::truncation::{self, Beginning, ConvexTrainer};
+
+use crate::method::Method;
+use crate::objective::not_negative;
+
+/// Arguments about truncated losses, the index and the solver.
+#[derive(clap::Args)]
+pub struct RecipeArguments {
+    /// Cut losses off at 1 + S, so that outliers count for no more than that [1 for methods that need it]
+    #[arg(long, value_name = "S")]
+    truncate: Option<f64>,
+    /// Rows of the convex model that a truncated loss begins with
+    #[arg(long, value_name = "N", default_value_t = Beginning::default().rows, value_parser = clap::value_parser!(u64).range(1..))]
+    init_rows: u64,
+    /// Rows that a query of the index is to find
+    #[arg(long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
+    query_rows: u64,
+    /// How the problem is solved: dual coordinate descent, or Newton steps in the primal
+    #[arg(long, value_enum, default_value_t = SolverChoice::Dual)]
+    solver: SolverChoice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SolverChoice {
+    /// Dual coordinate descent, for any loss and penalty
+    Dual,
+    /// Trust-region Newton, for losses with a continuous slope and the penalty l2
+    Newton,
+}
+
+/// A trainer and what it needs.
+pub enum Recipe {
+    /// By blocks.
+    Blocks,
+    /// Newton steps in memory or by scans.
+    Newton,
+    /// A truncated loss by blocks.
+    Truncated(ConvexTrainer, Beginning),
+    /// A truncated loss with the index of the store.
+    Indexed(IndexedOptions),
+}
+
+impl RecipeArguments {
+    /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed.
+    pub fn choose(
+        &self,
+        method: Method,
+        objective: &mut Objective,
+        store: &DiskStore,
+        typed: &[String],
+    ) -> anyhow::Result<Recipe> {
+        let is_typed = |id: &str| typed.iter().any(|typed| typed == id);
+        if let Some(loss) = method.own_loss() {
+            if (is_typed("loss") || is_typed("liblinear_type")) && objective.loss != loss {
+                bail!("this method has the {} loss; leave --loss out, or use another method", loss.name());
+            }
+            objective.loss = loss;
+        }
+        let is_own = method.own_loss().is_some();
+        objective.truncate = match self.truncate {
+            Some(s) => Some(not_negative("--truncate", s)?),
+            None => is_own.then_some(1.0),
+        };
+        let newton = self.solver == SolverChoice::Newton || method.is_primal();
+        if is_own && is_typed("solver") && newton != method.is_primal() {
+            bail!("the method says how it solves; leave --solver out");
+        }
+        let beginning = Beginning {
+            rows: self.init_rows,
+            shuffled: store.manifest().shuffle_seed.is_some() && store.manifest().generation == 1,
+        };
+        let indexed = IndexedOptions { wanted: self.query_rows, primal: newton, beginning };
+        let recipe = self.recipe(method, objective, store, indexed)?;
+        self.check(&recipe, &is_typed)?;
+        Ok(recipe)
+    }
+
+    fn recipe(
+        &self,
+        method: Method,
+        objective: &Objective,
+        store: &DiskStore,
+        indexed: IndexedOptions,
+    ) -> anyhow::Result<Recipe> {
+        if indexed.primal {
+            if !matches!(method, Method::Auto) && method.own_loss().is_none() {
+                bail!("--solver newton is a method of its own; leave --method out");
+            }
+            newton::can_train(objective)?;
+        }
+        if objective.truncate.is_none() {
+            return Ok(if indexed.primal { Recipe::Newton } else { Recipe::Blocks });
+        }
+        if !objective.loss.is_classification() || objective.width() > 1 || !objective.is_plain_l2() {
+            bail!(
+                "--truncate is for hinge, squared-hinge and logistic with the penalty l2, --lambda 1 and no intercept; use --bias, or leave --truncate out"
+            );
+        }
+        if !matches!(method, Method::Auto | Method::Sbm | Method::Bmd) && method.own_loss().is_none() {
+            bail!("--truncate is for exact methods on the penalty l2; use auto, sbm, bmd, or one of ibcd- and trunc-");
+        }
+        if method.wants_index() {
+            indexed::can_train(objective, &indexed)?;
+            return Ok(Recipe::Indexed(indexed));
+        }
+        if method == Method::Auto && suits_index(store)? && indexed::can_train(objective, &indexed).is_ok() {
+            return Ok(Recipe::Indexed(indexed));
+        }
+        let convex: ConvexTrainer = if indexed.primal { newton::train } else { train };
+        Ok(Recipe::Truncated(convex, indexed.beginning))
+    }
+
+    /// Refuses options that the trainer would have to ignore.
+    fn check(&self, recipe: &Recipe, is_typed: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
+        let blocks = [("cache_share", "--cache-share"), ("selection", "--selection"), ("rounds", "--rounds")];
+        let starts = [("warm_start", "--warm-start"), ("restart", "--restart")];
+        let (truncated, with_index) = ([("init_rows", "--init-rows")], [("query_rows", "--query-rows")]);
+        let find = |lists: &[&[(&str, &'static str)]]| {
+            lists.concat().iter().find(|(id, _)| is_typed(id)).map(|&(_, option)| option)
+        };
+        let refuse = |option: Option<&str>, why: &str| match option {
+            Some(option) => bail!("{option} {why}; leave it out"),
+            None => Ok(()),
+        };
+        match recipe {
+            Recipe::Blocks => refuse(find(&[&truncated, &with_index]), "is for truncated losses (--truncate)"),
+            Recipe::Newton => refuse(
+                find(&[&truncated, &with_index, &blocks, &starts, &[("order", "--order")]]),
+                "means nothing to --solver newton",
+            ),
+            Recipe::Truncated(..) => refuse(find(&[&with_index]), "is for training with an index (towline index)"),
+            Recipe::Indexed(_) => refuse(find(&[&blocks, &starts]), "means nothing to training with an index"),
+        }
+    }
+}
+
+/// Whether `store` has an index that is not out of date, and more rows than a few times its features: what an index is made for.
+fn suits_index(store: &DiskStore) -> anyhow::Result<bool> {
+    let shape = store.shape();
+    let is_current = |index: &IndexManifest| index.is_of(&StoreFingerprint::of(store.manifest()));
+    match IndexManifest::read(store.path()) {
+        Ok(Some(index)) if !is_current(&index) => {
+            eprintln!("note: the index is out of date and not used; 'towline index' builds it anew");
+            Ok(false)
+        }
+        Ok(index) => Ok(index.is_some() && shape.rows > 4 * shape.columns),
+        Err(error @ StoreError::Index { .. }) => {
+            eprintln!("note: not using the index: {error}");
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Recipe {
+    /// Whether runs can be continued from dual variables beside the model.
+    pub fn keeps_duals(&self) -> bool {
+        matches!(self, Recipe::Blocks | Recipe::Truncated(..))
+    }
+
+    /// What is worth saying before it begins.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Recipe::Indexed(options) => {
+                let how = if options.primal { "Newton steps" } else { "dual coordinate descent" };
+                Some(format!("using the index of the store, with {how} (--method trunc-l1-dual and others do without)"))
+            }
+            Recipe::Newton => Some("Newton steps in the primal".into()),
+            Recipe::Blocks | Recipe::Truncated(..) => None,
+        }
+    }
+
+    /// Trains all models.
+    pub fn train(
+        &self,
+        store: &Arc<DiskStore>,
+        options: TrainOptions,
+        budget: &Budget,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Trained>, TrainError> {
+        match self {
+            Recipe::Blocks => train_all(store.clone(), &options, budget, observer),
+            Recipe::Newton => one_by_one(options, observer, |options, observer| {
+                newton::train(store.clone(), options, budget, observer)
+            }),
+            Recipe::Truncated(convex, beginning) => one_by_one(options, observer, |options, observer| {
+                truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
+            }),
+            Recipe::Indexed(indexed) => {
+                let forest = Arc::new(Forest::open(store, budget)?);
+                let mut pages = PageCache::new(forest, budget)?;
+                indexed::train(store, &mut pages, (&options, indexed), budget, observer)
+            }
+        }
+    }
+}
+
+/// Trains the models of all tasks, one after the other.
+fn one_by_one(
+    mut options: TrainOptions,
+    observer: &mut dyn Observer,
+    mut train: impl FnMut(&TrainOptions, &mut dyn Observer) -> Result<Trained, TrainError>,
+) -> Result<Vec<Trained>, TrainError> {
+    let tasks: Vec<Task> = std::mem::take(&mut options.tasks);
+    let mut trained: Vec<Trained> = Vec::with_capacity(tasks.len());
+    let mut before = Cost::default();
+    for task in tasks {
+        options.tasks = vec![task];
+        let model = train(&options, &mut After { before, observer })?;
+        before = before.with(&model.cost);
+        trained.push(model);
+    }
+    Ok(trained)
+}
+
+/// Adds what earlier models cost to what an observer sees.
+struct After<'a> {
+    before: Cost,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for After<'_> {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
+        self.observer.step(&Step { cost: self.before.with(&step.cost), ..*step }, weights);
+    }
+}
+
+impl Method {
+    /// The loss that the name of the method has in it.
+    fn own_loss(self) -> Option<AnyLoss> {
+        let name = match self {
+            Method::IbcdL1Dual | Method::TruncL1Dual => "hinge",
+            Method::IbcdL2Dual | Method::IbcdL2Primal | Method::TruncL2Dual | Method::TruncL2Primal => "squared-hinge",
+            _ => return None,
+        };
+        AnyLoss::from_name(name, 0.0, 1.0).ok()
+    }
+
+    fn is_primal(self) -> bool {
+        matches!(self, Method::IbcdL2Primal | Method::TruncL2Primal)
+    }
+
+    fn wants_index(self) -> bool {
+        matches!(self, Method::IbcdL1Dual | Method::IbcdL2Dual | Method::IbcdL2Primal)
+    }
+}

@@ -1,0 +1,141 @@
+//! Writing an index so that it exists whole or not at all.
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use super::manifest::{FILE_NAME, FOLDER, IndexManifest, VERSION};
+use super::nodes::{ENTRY_BYTES, NO_NODE, Node};
+use crate::block::Block;
+use crate::budget::{Budget, Reservation};
+use crate::store::format::{self, Scratch};
+use crate::store::manifest::{FileEntry, sealed};
+use crate::store::writer::{exchange, lock, sync_folder, write_synced};
+use crate::store::{DiskStore, StoreError};
+use crate::trainer::StoreFingerprint;
+
+const PAGES: &str = "pages.dat";
+const TABLE: &str = "nodes.tab";
+
+/// Pages and nodes on their way to disk: they grow in `STORE/index.partial`, which is renamed when everything in it is synced.
+pub struct PageWriter {
+    store: PathBuf,
+    folder: PathBuf,
+    out: BufWriter<File>,
+    bytes: u64,
+    /// Nodes so far; those without a page yet have `bytes` 0.
+    pub nodes: Vec<Node>,
+    paid: Reservation,
+    scratch: Scratch,
+    encoded: Vec<u8>,
+    published: bool,
+    _lock: File,
+}
+
+impl PageWriter {
+    /// Begins an index for the store; what an earlier run left unfinished is removed.
+    pub fn create(store: &DiskStore, budget: &Budget) -> Result<Self, StoreError> {
+        let path = store.path();
+        let lock = lock(path, path)?;
+        let paid = budget.reserve("nodes of the index", 1 << 20)?;
+        let folder = path.join(format!("{FOLDER}.partial"));
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(StoreError::io(&folder, "remove what an earlier run left"))?;
+        }
+        fs::create_dir(&folder).map_err(StoreError::io(&folder, "create it"))?;
+        let pages = folder.join(PAGES);
+        let file = File::create(&pages).map_err(StoreError::io(&pages, "create it"))?;
+        Ok(PageWriter {
+            store: path.to_path_buf(),
+            folder,
+            out: BufWriter::with_capacity(1 << 20, file),
+            bytes: 0,
+            nodes: Vec::new(),
+            paid,
+            scratch: Scratch::default(),
+            encoded: Vec::new(),
+            published: false,
+            _lock: lock,
+        })
+    }
+
+    /// Adds a node whose page comes later.
+    pub fn add(&mut self, node: Node) -> Result<u32, StoreError> {
+        let number = self.nodes.len() as u32;
+        if number == NO_NODE - 1 {
+            return Err(StoreError::index(&self.store, "the index would have more than 2^32 nodes"));
+        }
+        // The table in memory doubles as it grows, and is written from a copy of its bytes.
+        self.paid.grow_to((1 << 20) + (self.nodes.len() as u64 + 1) * (3 * size_of::<Node>() + ENTRY_BYTES) as u64)?;
+        self.nodes.push(node);
+        Ok(number)
+    }
+
+    /// Writes the page of a node. Pages come in the order of their nodes.
+    pub fn write(&mut self, number: u32, page: &Block) -> Result<(), StoreError> {
+        self.encoded.clear();
+        let header = format::encode(page, &mut self.scratch, &mut self.encoded);
+        let Ok(bytes) = u32::try_from(self.encoded.len()) else {
+            return Err(StoreError::index(&self.store, "a row is too long for an index"));
+        };
+        self.out.write_all(&self.encoded).map_err(StoreError::io(&self.folder.join(PAGES), "write it"))?;
+        self.bytes += u64::from(bytes);
+        let node = &mut self.nodes[number as usize];
+        (node.bytes, node.rows, node.values) = (bytes, header.rows, header.values);
+        Ok(())
+    }
+
+    /// Makes the index whole: everything is synced, then one rename makes it visible. Returns its bytes on disk beside the manifest.
+    pub fn finish(
+        mut self,
+        store: &DiskStore,
+        (tree_rows, fan_out, seed): (u64, u64, u64),
+    ) -> Result<(IndexManifest, u64), StoreError> {
+        let pages = self.folder.join(PAGES);
+        self.out.flush().and_then(|()| self.out.get_ref().sync_all()).map_err(StoreError::io(&pages, "sync it"))?;
+        let mut table = Vec::with_capacity(self.nodes.len() * ENTRY_BYTES);
+        self.nodes.iter().for_each(|node| node.write(&mut table));
+        write_synced(&self.folder, TABLE, &table)?;
+        let entry =
+            |name: &str, bytes: u64, checksum: u32| FileEntry { name: format!("{FOLDER}/{name}"), bytes, checksum };
+        let manifest = IndexManifest {
+            version: VERSION,
+            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+            store: StoreFingerprint::of(store.manifest()),
+            trees: self.nodes.iter().filter(|node| node.parent == NO_NODE).count() as u64,
+            nodes: self.nodes.len() as u64,
+            leaves: self.nodes.iter().filter(|node| node.is_leaf()).count() as u64,
+            tree_rows,
+            fan_out,
+            seed,
+            table: entry(TABLE, table.len() as u64, crc32c::crc32c(&table)),
+            pages: entry(PAGES, self.bytes, 0),
+        };
+        let text = sealed(&manifest).map_err(|error| StoreError::index(&self.store, error.to_string()))?;
+        write_synced(&self.folder, FILE_NAME, text.as_bytes())?;
+        sync_folder(&self.folder)?;
+        self.publish()?;
+        Ok((manifest, self.bytes + table.len() as u64 + text.len() as u64))
+    }
+
+    fn publish(&mut self) -> Result<(), StoreError> {
+        let target = self.store.join(FOLDER);
+        if target.exists() {
+            exchange(&self.folder, &target).map_err(StoreError::io(&target, "replace it"))?;
+            self.published = true;
+            fs::remove_dir_all(&self.folder).map_err(StoreError::io(&self.folder, "remove the replaced index"))?;
+        } else {
+            fs::rename(&self.folder, &target).map_err(StoreError::io(&target, "move the finished index there"))?;
+            self.published = true;
+        }
+        sync_folder(&self.store)
+    }
+}
+
+impl Drop for PageWriter {
+    fn drop(&mut self) {
+        if !self.published {
+            // What is left of a failure is of no use to anybody.
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The active set S: every row with a dual variable, in segments that take their turns.
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::segment::{Room, Segment};
+use crate::bits::RowBits;
+use crate::block::Block;
+use crate::budget::{Budget, Reservation};
+use crate::index::PageCache;
+use crate::loss::Loss;
+use crate::objective::Objective;
+use crate::order::OrderName;
+use crate::residents;
+use crate::solver::RowState;
+use crate::store::StoreError;
+use crate::store::format::Scratch;
+use crate::trainer::TrainError;
+
+/// Pages keep at least this part of what was free at first, m_LRU of section 4.2; beyond it active rows go to disk.
+const PAGE_PART: u64 = 8;
+
+/// Active rows, as many of them in memory as there is room for.
+pub struct ActiveSet {
+    /// In the order in which they came.
+    pub segments: Vec<Segment>,
+    /// Which rows are active.
+    pub bits: RowBits,
+    /// Bytes read back from disk.
+    pub bytes_read: u64,
+    room: Room,
+    order: OrderName,
+    budget: Budget,
+    /// Bytes that pages keep.
+    page_bytes: u64,
+    /// The segment whose turn is next.
+    turn: usize,
+    /// The resident segment that leaves next, if one must.
+    oldest: usize,
+    file: Option<File>,
+    folder: PathBuf,
+    scratch: Scratch,
+    _paid: Reservation,
+}
+
+impl ActiveSet {
+    /// No row is active.
+    pub fn new(rows: u64, room: Room, order: OrderName, folder: PathBuf, budget: &Budget) -> Result<Self, TrainError> {
+        let paid = budget.reserve("which rows are active", RowBits::bytes(rows))?;
+        Ok(ActiveSet {
+            segments: Vec::new(),
+            bits: RowBits::new(rows),
+            bytes_read: 0,
+            room,
+            order,
+            budget: budget.clone(),
+            page_bytes: budget.free_bytes() / PAGE_PART,
+            turn: 0,
+            oldest: 0,
+            file: None,
+            folder,
+            scratch: Scratch::default(),
+            _paid: paid,
+        })
+    }
+
+    /// Rows in all segments.
+    pub fn rows(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.rows() as u64).sum()
+    }
+
+    /// Whether any row could be added without making room.
+    pub fn has_room(&self) -> bool {
+        self.segments.last().is_some_and(Segment::has_room)
+    }
+
+    /// Adds a row, into the last segment or a new one, with its dual variable.
+    pub fn push<L: Loss>(
+        &mut self,
+        loss: L,
+        (block, i): (&Block, usize),
+        (position, beta): (u64, f64),
+        objective: &Objective,
+        pages: &mut PageCache,
+    ) -> Result<(), TrainError> {
+        if !self.has_room() {
+            self.grow(pages)?;
+        }
+        self.append(loss, (block, i), (position, beta), objective);
+        Ok(())
+    }
+
+    /// Adds a row for which there is room.
+    pub fn append<L: Loss>(
+        &mut self,
+        loss: L,
+        (block, i): (&Block, usize),
+        (position, beta): (u64, f64),
+        objective: &Objective,
+    ) {
+        let (y, c) = objective.row(&block.info(i));
+        if let Some(segment) = self.segments.last_mut().filter(|_| c > 0.0) {
+            let (low, high) = loss.dual_bounds(y, c);
+            segment.residents.push(block, i, position);
+            let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
+            segment.states.push(RowState { y, c, sq_norm, beta: beta.clamp(low, high) });
+            segment.changed();
+            self.bits.set(position, true);
+        }
+    }
+
+    /// Adds an empty segment.
+    pub fn grow(&mut self, pages: &mut PageCache) -> Result<(), TrainError> {
+        self.make_room(self.room.bytes(), &[], pages)?;
+        self.segments.push(Segment::new(self.room, self.order, &self.budget)?);
+        Ok(())
+    }
+
+    /// The next segments whose rows add up to `rows` at least, all of them in memory; fewer if memory holds fewer. `always` come first.
+    pub fn take_turns(&mut self, rows: u64, always: &[usize], pages: &mut PageCache) -> Result<Vec<usize>, TrainError> {
+        let mut taken = Vec::new();
+        for &segment in always {
+            self.load(segment, &taken, pages)?;
+            taken.push(segment);
+        }
+        let mut count = 0;
+        for _ in 0..self.segments.len() {
+            if count >= rows {
+                break;
+            }
+            let segment = self.turn % self.segments.len();
+            if !taken.contains(&segment) {
+                if !self.fits(segment, &taken, pages) {
+                    break;
+                }
+                self.load(segment, &taken, pages)?;
+                taken.push(segment);
+                count += self.segments[segment].rows() as u64;
+            }
+            self.turn = segment + 1;
+        }
+        Ok(taken)
+    }
+
+    /// Brings a segment into memory; those in `kept` stay there.
+    pub fn load(&mut self, segment: usize, kept: &[usize], pages: &mut PageCache) -> Result<(), TrainError> {
+        let bytes = self.segments[segment].missing_bytes();
+        if bytes > 0 {
+            self.make_room(bytes, kept, pages)?;
+            if let Some(file) = &self.file {
+                self.bytes_read += self.segments[segment].load(file, &mut self.scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a segment can be in memory beside those in `kept`.
+    fn fits(&self, segment: usize, kept: &[usize], pages: &PageCache) -> bool {
+        let others = self.segments.iter().enumerate().filter(|(i, other)| other.is_resident() && !kept.contains(i));
+        let room = others.count() as u64 * self.room.row_bytes() + pages.held_bytes() + self.budget.free_bytes();
+        self.segments[segment].missing_bytes() <= room
+    }
+
+    /// Makes `bytes` free: pages leave first, then the rows of segments that are not in `kept`, then the last pages.
+    fn make_room(&mut self, bytes: u64, kept: &[usize], pages: &mut PageCache) -> Result<(), TrainError> {
+        while self.budget.free_bytes() < bytes {
+            let wanted = bytes - self.budget.free_bytes();
+            if pages.held_bytes() >= self.page_bytes + wanted || !self.spill_one(kept)? {
+                // What is still missing then is said by the reservation that follows.
+                pages.make_room(bytes);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the rows of one segment to disk; false if there is none to move.
+    fn spill_one(&mut self, kept: &[usize]) -> Result<bool, TrainError> {
+        let count = self.segments.len();
+        let may_leave = |&i: &usize| self.segments[i].is_resident() && !kept.contains(&i);
+        let Some(chosen) = (0..count).map(|k| (self.oldest + k) % count).find(may_leave) else { return Ok(false) };
+        let fail = |source| TrainError::Store(StoreError::io(&self.folder, "keep active rows there")(source));
+        if self.file.is_none() {
+            self.file = Some(tempfile::tempfile_in(&self.folder).map_err(fail)?);
+        }
+        if let Some(file) = &self.file {
+            self.segments[chosen].spill(file, &mut self.scratch).map_err(fail)?;
+        }
+        self.oldest = chosen + 1;
+        Ok(true)
+    }
+
+    /// Takes out rows of a segment that is in memory: those for which `keep` is false. They are not active any more.
+    pub fn retain(&mut self, segment: usize, keep: &[bool]) {
+        let segment = &mut self.segments[segment];
+        for (&position, _) in segment.residents.positions.iter().zip(keep).filter(|(_, keep)| !**keep) {
+            self.bits.set(position, false);
+        }
+        segment.residents.retain(keep);
+        residents::retain(&mut segment.states, keep);
+        segment.order.retain(&mut |i| keep[i]);
+        segment.changed();
+    }
+}

@@ -1,0 +1,232 @@
+//! Algorithm 1: the convex problem (5) for fixed wᵗ, as far as the index knows its rows.
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::IndexedOptions;
+use super::active::ActiveSet;
+use super::scan::{Look, Sums, scan_active};
+use super::segment::Segment;
+use super::solve::{BlockSolver, Worked};
+use crate::budget::{Budget, Reservation};
+use crate::index::{PageCache, Question, Search};
+use crate::loss::Loss;
+use crate::objective::Objective;
+use crate::solver::Weights;
+use crate::trainer::{Cost, Identity, Limits, Link, TrainError};
+use crate::truncation::Ceiling;
+
+/// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3.
+const FAR: f64 = 1.0;
+/// Visits of rows for each row that a query has looked at: searching and solving cost about the same then.
+const VISITS_PER_LOOK: u64 = 4;
+/// The active rows are solved to this part of the tolerance, so that others may owe the rest.
+const OWN_PART: f64 = 0.5;
+/// Where the next problem of the series is another one anyway, so much of the gap may stay.
+const EARLY_PART: f64 = 0.1;
+
+/// The state of a run: active rows, weights, and what the search has set aside.
+pub struct Rounds<'a, L, S> {
+    pub loss: L,
+    pub solver: S,
+    pub objective: &'a Objective,
+    pub options: &'a IndexedOptions,
+    pub tolerance: f64,
+    pub active: ActiveSet,
+    pub weights: Identity,
+    /// wᵗ.
+    pub reference: Vec<f64>,
+    pub search: Search,
+    pub random: Xoshiro256PlusPlus,
+    /// What it has cost, but for pages and active rows that were read.
+    pub cost: Cost,
+    /// What the pages had read before this run.
+    pub pages_before: u64,
+    pub _paid: Reservation,
+}
+
+/// Whether to go on.
+pub enum Next {
+    /// The problem is solved, as far as the index knows.
+    Solved,
+    /// A limit was reached.
+    Stopped,
+}
+
+impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
+    /// Takes wᵗ = w: rows that are outliers under it stop to be active, and all others may matter again.
+    pub fn begin_problem(&mut self, pages: &mut PageCache) -> Result<(), TrainError> {
+        let ceiling = Ceiling::of(self.objective);
+        let last = self.reference.len() - 1;
+        let constant = self.objective.bias * self.reference[last];
+        for i in 0..self.active.segments.len() {
+            self.active.load(i, &[], pages)?;
+            let Segment { residents, states, .. } = &self.active.segments[i];
+            let mut keep = vec![true; states.len()];
+            for (k, state) in states.iter().enumerate() {
+                let row = residents.block.row(k);
+                if ceiling.is_outlier(state.y, row.dot(&self.reference) + constant) {
+                    keep[k] = false;
+                    if state.beta != 0.0 {
+                        self.weights.add(row, -state.beta);
+                    }
+                }
+            }
+            if keep.contains(&false) {
+                self.active.retain(i, &keep);
+            }
+            // Rows that an order has left out may matter in another problem. Later on, scans of the active rows bring them back.
+            self.active.segments[i].order.begin_step();
+        }
+        self.search.recover(Some(&self.active.bits));
+        Ok(())
+    }
+
+    /// Asks and solves until the active rows are solved and the index finds fewer than n others. `seen` is told after every block.
+    pub fn solve(
+        &mut self,
+        pages: &mut PageCache,
+        limits: &Limits,
+        mut seen: impl FnMut(&Cost, &[f64]),
+    ) -> Result<Next, TrainError> {
+        loop {
+            let found = self.ask_and_solve(pages)?;
+            seen(&self.cost_so_far(pages), self.weights.weights());
+            if limits.reason_to_stop(self.cost.passes).is_some() {
+                return Ok(Next::Stopped);
+            }
+            if found == self.options.wanted {
+                continue;
+            }
+            // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w has reached meanwhile.
+            self.solve_active(pages, limits)?;
+            self.search.recover(Some(&self.active.bits));
+            let found = self.ask_and_solve(pages)?;
+            if found < self.options.wanted {
+                if found > 0 {
+                    self.solve_active(pages, limits)?;
+                }
+                seen(&self.cost_so_far(pages), self.weights.weights());
+                return Ok(Next::Solved);
+            }
+        }
+    }
+
+    /// One round: n more rows, and the block of them and others. Returns |N|.
+    fn ask_and_solve(&mut self, pages: &mut PageCache) -> Result<u64, TrainError> {
+        let (found, looked) = self.ask(pages)?;
+        let block = self.block(found, looked, pages)?;
+        self.solve_block(&block, VISITS_PER_LOOK * looked)?;
+        Ok(found)
+    }
+
+    /// Finds n more rows, which become active: |N| and n_e.
+    fn ask(&mut self, pages: &mut PageCache) -> Result<(u64, u64), TrainError> {
+        let (mut found, mut looked) = (0, 0);
+        loop {
+            // Room is made before the search, which holds pages.
+            if !self.active.has_room() {
+                self.active.grow(pages)?;
+            }
+            let question = Question {
+                weights: self.weights.weights(),
+                reference: &self.reference,
+                objective: self.objective,
+                threshold: Ceiling::of(self.objective).margin,
+                wanted: self.options.wanted - found,
+                far: FAR,
+                sampled: true,
+            };
+            let (active, loss, objective) = (&mut self.active, self.loss, self.objective);
+            let answer = self.search.ask(&question, pages, |page, i| {
+                active.append(loss, (page, i), (page.ids()[i], 0.0), objective);
+                active.has_room()
+            })?;
+            found += answer.found;
+            looked += answer.looked;
+            if answer.found == 0 || self.active.has_room() || found == self.options.wanted {
+                return Ok((found, looked));
+            }
+        }
+    }
+
+    /// N and n_e - |N| active rows in turn, as segments.
+    fn block(&mut self, found: u64, looked: u64, pages: &mut PageCache) -> Result<Vec<usize>, TrainError> {
+        let mut newest = Vec::new();
+        let mut rows = 0;
+        for i in (0..self.active.segments.len()).rev() {
+            if rows >= found {
+                break;
+            }
+            rows += self.active.segments[i].rows() as u64;
+            newest.push(i);
+        }
+        self.active.take_turns(looked.saturating_sub(found), &newest, pages)
+    }
+
+    fn solve_block(&mut self, block: &[usize], visits: u64) -> Result<(), TrainError> {
+        let begin = std::time::Instant::now();
+        let Rounds { solver, loss, active, weights, random, .. } = self;
+        let worked: Worked = solver.solve(*loss, (&mut active.segments, block), visits, weights, random)?;
+        self.cost.sweeps += worked.sweeps;
+        self.cost.visits += worked.visits;
+        self.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Solves problem (13), that of all active rows: to the tolerance, or, while others are still to be found, until much of the gap is gone.
+    fn solve_active(&mut self, pages: &mut PageCache, limits: &Limits) -> Result<(), TrainError> {
+        let mut enough: Option<f64> = None;
+        loop {
+            let sums = self.scan_active(pages)?;
+            let exact = OWN_PART * self.tolerance * (0.5 * self.sq_norm() + sums.losses);
+            let early = if self.options.wanted > 1 { EARLY_PART * sums.gap } else { 0.0 };
+            let enough = *enough.get_or_insert(early);
+            if sums.gap <= exact.max(enough) || limits.reason_to_stop(self.cost.passes).is_some() {
+                return Ok(());
+            }
+            let count = self.active.rows();
+            let mut done = 0;
+            while done < count {
+                let block = self.active.take_turns(count - done, &[], pages)?;
+                let rows: u64 = block.iter().map(|&i| self.active.segments[i].rows() as u64).sum();
+                self.solve_block(&block, u64::MAX)?;
+                if rows == 0 {
+                    break;
+                }
+                done += rows;
+            }
+        }
+    }
+
+    /// Sums over the active rows, with w summed anew.
+    pub fn scan_active(&mut self, pages: &mut PageCache) -> Result<Sums, TrainError> {
+        let look = Look { objective: self.objective, reference: &self.reference };
+        scan_active(self.loss, look, &mut self.active, &mut self.weights, pages)
+    }
+
+    pub fn sq_norm(&self) -> f64 {
+        sq_norm(self.weights.weights())
+    }
+
+    /// Whether wᵗ was good enough already, as far as the active rows tell.
+    pub fn has_settled(&mut self, pages: &mut PageCache) -> Result<bool, TrainError> {
+        let sums = self.scan_active(pages)?;
+        let known = sums.reference_certificate(self.sq_norm(), sq_norm(&self.reference));
+        Ok(known.relative_gap() <= self.tolerance)
+    }
+
+    /// What the run has cost, reading included.
+    pub fn cost_so_far(&self, pages: &PageCache) -> Cost {
+        let bytes_read = self.cost.bytes_read + pages.bytes_read() - self.pages_before + self.active.bytes_read;
+        Cost { bytes_read, ..self.cost }
+    }
+}
+
+pub fn sq_norm(w: &[f64]) -> f64 {
+    w.iter().map(|w| w * w).sum()
+}
+
+/// Memory for the weights of a run, and for Newton steps on a block.
+pub fn reserve(columns: u64, primal: bool, budget: &Budget) -> Result<Reservation, TrainError> {
+    let vectors = 4 + if primal { 14 } else { 0 };
+    Ok(budget.reserve("weights", vectors * 8 * (columns + 1))?)
+}

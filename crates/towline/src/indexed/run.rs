@@ -1,0 +1,248 @@
+//! The series of convex problems with an index: cheap steps while active rows change sides, scans of all rows to be certain.
+use std::sync::Arc;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::IndexedOptions;
+use super::active::ActiveSet;
+use super::rounds::{Next, Rounds, reserve, sq_norm};
+use super::scan::{Look, Sums, scan_others};
+use super::segment::Room;
+use super::solve::{BlockSolver, DualSweeps, NewtonSteps};
+use crate::block::Block;
+use crate::budget::Budget;
+use crate::index::{PageCache, Search};
+use crate::loss::{AnyLoss, Loss};
+use crate::solver::Weights;
+use crate::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
+use crate::trainer::{
+    Certificate, Cost, Duals, Identity, Limits, Link, Observer, Status, Step, Task, TrainError, TrainOptions, Trained,
+    WeightsNow,
+};
+use crate::truncation::{FirstModel, first_model};
+
+/// Steps of the series without a scan of all rows, at most.
+const MOST_CHEAP: u32 = 20;
+/// Newton steps on a block.
+const MOST_NEWTON_STEPS: u32 = 30;
+/// They go on to this part of the tolerance: w becomes the sum of the dual variables that its slopes make, and what is left of the gradient grows with the curvature then.
+const NEWTON_PART: f64 = 1e-6;
+
+/// Minimises the objectives of all tasks, one after the other, over the same pages of the index.
+///
+/// # Panics
+/// If [`super::can_train`] says no.
+pub fn train(
+    store: &Arc<DiskStore>,
+    pages: &mut PageCache,
+    (options, indexed): (&TrainOptions, &IndexedOptions),
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let mut trained = Vec::with_capacity(options.tasks.len());
+    let mut before = Cost::default();
+    for task in &options.tasks {
+        let run = Run { store, task, options, indexed, budget, observer: &mut *observer, before };
+        let model = match task.objective.loss {
+            AnyLoss::SquaredHinge(loss) if indexed.primal => {
+                let solver = NewtonSteps { tolerance: NEWTON_PART * options.tolerance, most: MOST_NEWTON_STEPS };
+                run.run(loss, solver, pages)?
+            }
+            AnyLoss::SquaredHinge(loss) => run.run(loss, DualSweeps, pages)?,
+            AnyLoss::Hinge(loss) => run.run(loss, DualSweeps, pages)?,
+            other => unreachable!("an index is of no use for the {} loss", other.name()),
+        };
+        before = before.with(&model.cost);
+        trained.push(model);
+    }
+    Ok(trained)
+}
+
+struct Run<'a> {
+    store: &'a Arc<DiskStore>,
+    task: &'a Task,
+    options: &'a TrainOptions,
+    indexed: &'a IndexedOptions,
+    budget: &'a Budget,
+    observer: &'a mut dyn Observer,
+    /// What earlier models cost.
+    before: Cost,
+}
+
+/// The best weights so far for which F_s is known.
+struct Best {
+    weights: Vec<f64>,
+    objective: f64,
+}
+
+impl<'a> Run<'a> {
+    fn run<L: Loss, S: BlockSolver<L>>(
+        mut self,
+        loss: L,
+        solver: S,
+        pages: &mut PageCache,
+    ) -> Result<Trained, TrainError> {
+        let limits = Limits::new(self.options);
+        let mut rounds = self.begin(loss, solver, pages)?;
+        rounds.begin_problem(pages)?;
+        let mut best: Option<Best> = None;
+        let mut cheap = 0;
+        let (status, certificate, weights) = loop {
+            let next = rounds.solve(pages, &limits, |cost, w| self.see(&limits, *cost, None, w))?;
+            let stop = limits.reason_to_stop(rounds.cost.passes);
+            let is_cheap = cheap < MOST_CHEAP && stop.is_none() && matches!(next, Next::Solved);
+            if is_cheap && !rounds.has_settled(pages)? {
+                rounds.reference.copy_from_slice(rounds.weights.weights());
+                rounds.begin_problem(pages)?;
+                cheap += 1;
+                continue;
+            }
+            let sums = self.scan(&mut rounds, pages)?;
+            let (now, then) = (rounds.sq_norm(), sq_norm(&rounds.reference));
+            let (found, certificate) = (sums.truncated_objective(now), sums.certificate(now));
+            let known = sums.reference_certificate(now, then);
+            self.see(&limits, rounds.cost_so_far(pages), Some(certificate), rounds.weights.weights());
+            self.note(&mut best, known.objective, &rounds.reference);
+            if known.relative_gap() <= self.options.tolerance {
+                break (Status::Converged, known, rounds.reference.clone());
+            }
+            self.note(&mut best, found, rounds.weights.weights());
+            // F_s is that of the convex problem where no row has changed sides.
+            let is_solved = certificate.relative_gap() <= self.options.tolerance;
+            if is_solved && sums.crossed == 0 {
+                break (Status::Converged, certificate, rounds.weights.weights().to_vec());
+            }
+            let Some(best) = &best else { continue };
+            if let Some(status) = stop {
+                break (status, certificate, best.weights.clone());
+            }
+            rounds.reference.copy_from_slice(&best.weights);
+            rounds.begin_problem(pages)?;
+            // Steps without a scan have led to worse weights: each one is looked at from now on.
+            cheap = if best.objective < found { MOST_CHEAP } else { 0 };
+        };
+        let cost = Cost { seconds: limits.seconds(), ..rounds.cost_so_far(pages) };
+        let duals = self.duals(&mut rounds, pages)?;
+        Ok(Trained { weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+    }
+
+    /// Begins with the model of a few rows, whose support rows are active.
+    fn begin<L: Loss, S: BlockSolver<L>>(
+        &self,
+        loss: L,
+        solver: S,
+        pages: &mut PageCache,
+    ) -> Result<Rounds<'a, L, S>, TrainError> {
+        let (shape, budget) = (self.store.shape(), self.budget);
+        let folder = self.task.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        let folder = folder.map_or_else(std::env::temp_dir, |folder| folder.to_path_buf());
+        let pages_before = pages.bytes_read();
+        pages.make_room(budget.limit_bytes() / 2);
+        let paid = reserve(shape.columns, self.indexed.primal, budget)?;
+        let search = Search::new(pages.forest().clone(), self.options.seed, budget)?;
+        let alone = TrainOptions {
+            tolerance: self.options.tolerance,
+            max_passes: self.options.max_passes,
+            max_time: self.options.max_time,
+            order: self.options.order,
+            seed: self.options.seed,
+            threads: self.options.threads,
+            stop: self.options.stop.clone(),
+            ..TrainOptions::new(self.task.objective.clone())
+        };
+        let first = first_model(&**self.store, &alone, self.indexed.beginning, budget)?;
+        let room =
+            Room::of(shape, self.store.manifest().row_summary.max_values, budget.free_bytes() + pages.held_bytes());
+        let active = ActiveSet::new(shape.rows, room, self.options.order, folder, budget)?;
+        let mut rounds = Rounds {
+            loss,
+            solver,
+            objective: &self.task.objective,
+            options: self.indexed,
+            tolerance: self.options.tolerance,
+            active,
+            weights: Identity::new(shape.columns as usize, self.task.objective.bias),
+            reference: first.weights.clone(),
+            search,
+            random: Xoshiro256PlusPlus::seed_from_u64(self.options.seed),
+            cost: first.cost,
+            pages_before,
+            _paid: paid,
+        };
+        activate(&mut rounds, &first, pages)?;
+        Ok(rounds)
+    }
+
+    /// Keeps weights if F_s is lower than before.
+    fn note(&mut self, best: &mut Option<Best>, objective: f64, weights: &[f64]) {
+        if best.as_ref().is_none_or(|best| objective < best.objective) {
+            *best = Some(Best { weights: weights.to_vec(), objective });
+            self.observer.problem_solved(objective, weights);
+        }
+    }
+
+    /// Looks at all rows; those that the index has not found become active.
+    fn scan<L: Loss, S: BlockSolver<L>>(
+        &self,
+        rounds: &mut Rounds<L, S>,
+        pages: &mut PageCache,
+    ) -> Result<Sums, TrainError> {
+        let begin = std::time::Instant::now();
+        let mut sums = rounds.scan_active(pages)?;
+        let Rounds { loss, objective, reference, active, weights, .. } = rounds;
+        let look = Look { objective, reference };
+        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (pages, self.budget))?;
+        cost.certify_seconds = begin.elapsed().as_secs_f64();
+        rounds.cost = rounds.cost.with(&cost);
+        Ok(sums)
+    }
+
+    fn see(&mut self, limits: &Limits, cost: Cost, certificate: Option<Certificate>, w: &[f64]) {
+        let cost = self.before.with(&Cost { seconds: limits.seconds(), ..cost });
+        let dual_objective = certificate.map(|certificate| certificate.dual_objective);
+        self.observer
+            .step(&Step { cost, dual_objective, gap_estimate: None, certificate }, &WeightsNow { models: &[w] });
+    }
+
+    /// The dual variables of all rows: those of the active ones, and zeros.
+    fn duals<L: Loss, S: BlockSolver<L>>(
+        &self,
+        rounds: &mut Rounds<L, S>,
+        pages: &mut PageCache,
+    ) -> Result<Duals, TrainError> {
+        let rows = self.store.shape().rows;
+        pages.make_room(8 * rows);
+        let mut duals = match self.budget.reserve("dual variables", 8 * rows) {
+            Ok(_) => Duals::in_memory(rows),
+            Err(_) => Duals::on_disk(rows, &std::env::temp_dir())?,
+        };
+        for segment in &rounds.active.segments {
+            let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
+            duals.set(segment.residents.positions.iter().copied().zip(betas))?;
+        }
+        Ok(duals)
+    }
+}
+
+/// Makes the support rows of the first model active, with their dual variables.
+fn activate<L: Loss, S: BlockSolver<L>>(
+    rounds: &mut Rounds<L, S>,
+    first: &FirstModel,
+    pages: &mut PageCache,
+) -> Result<(), TrainError> {
+    let shape = first.sample.shape();
+    let mut duals = first.duals.iter();
+    let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
+    for id in 0..first.sample.blocks().len() as u32 {
+        block.clear();
+        first.sample.read(BlockId(id), &mut buffers, &mut block)?;
+        for (i, &(position, beta)) in (0..block.rows()).zip(&mut duals) {
+            if beta != 0.0 {
+                rounds.active.push(rounds.loss, (&block, i), (position, beta), rounds.objective, pages)?;
+                rounds.weights.add(block.row(i), beta);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Training by Newton steps to a relative gap.
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::rows::StoreRows;
+use super::trust_region::Minimiser;
+use crate::budget::Budget;
+use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
+use crate::objective::Objective;
+use crate::store::BlockStore;
+use crate::trainer::{
+    Certificate, Cost, Duals, Limits, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow,
+};
+
+/// Newton steps cannot minimise this.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NewtonError {
+    /// The slope has jumps.
+    #[error("--solver newton needs a loss with a continuous slope ({0}); use squared-hinge, or --solver dual")]
+    Loss(LossError),
+    /// The penalty is not ½‖w‖².
+    #[error("--solver newton knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or --solver dual")]
+    Penalty,
+}
+
+/// Whether [`train`] can minimise this.
+pub fn can_train(objective: &Objective) -> Result<(), NewtonError> {
+    struct IsSmooth;
+    impl SmoothLossVisitor for IsSmooth {
+        type Out = ();
+        fn visit<L: SmoothLoss>(self, _loss: L) {}
+    }
+    objective.loss.visit_smooth(IsSmooth).map_err(NewtonError::Loss)?;
+    if objective.is_plain_l2() { Ok(()) } else { Err(NewtonError::Penalty) }
+}
+
+/// Trains on `store` within `budget`, from the task's `start_weights` if there are any. What the options say of orders, caches, dual variables and checkpoints has no meaning here.
+///
+/// # Panics
+/// If [`can_train`] says no.
+pub fn train(
+    store: Arc<dyn BlockStore>,
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let run = WithLoss { store, options, budget, observer };
+    options.tasks[0].objective.loss.visit_smooth(run).expect("a loss with a continuous slope")
+}
+
+struct WithLoss<'a> {
+    store: Arc<dyn BlockStore>,
+    options: &'a TrainOptions,
+    budget: &'a Budget,
+    observer: &'a mut dyn Observer,
+}
+
+impl SmoothLossVisitor for WithLoss<'_> {
+    type Out = Result<Trained, TrainError>;
+
+    fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
+        let WithLoss { store, options, budget, observer } = self;
+        let (begin, limits) = (Instant::now(), Limits::new(options));
+        let shape = store.shape();
+        let _paid = budget.reserve("Newton steps", Minimiser::<L>::bytes(shape.columns, shape.rows))?;
+        let mut rows = StoreRows::open(store, options, budget)?;
+        let mut w = options.tasks[0].start_weights.clone();
+        w.resize(shape.columns as usize + 1, 0.0);
+        let read_seconds = begin.elapsed().as_secs_f64();
+        let mut minimiser = Minimiser::begin(loss, w, options.tasks[0].objective.bias, None, &mut rows)?;
+        if minimiser.objective == 0.0 && minimiser.support == 0 && minimiser.w.iter().all(|w| *w == 0.0) {
+            return Err(TrainError::NoWeight);
+        }
+        let mut iterations = 0;
+        let (status, certificate) = loop {
+            let certificate = Certificate {
+                objective: minimiser.objective,
+                dual_objective: minimiser.objective - minimiser.gap(),
+                multiple: 1.0,
+                support: minimiser.support,
+                radius: None,
+            };
+            let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
+            let step = Step {
+                cost,
+                dual_objective: Some(certificate.dual_objective),
+                gap_estimate: None,
+                certificate: Some(certificate),
+            };
+            observer.step(&step, &WeightsNow { models: &[&minimiser.w] });
+            if certificate.relative_gap() <= options.tolerance {
+                break (Status::Converged, certificate);
+            }
+            if let Some(status) = limits.reason_to_stop(iterations + minimiser.products) {
+                break (status, certificate);
+            }
+            if !minimiser.step(&mut rows)? {
+                break (Status::OutOfPasses, certificate);
+            }
+            iterations += 1;
+        };
+        let duals = duals(loss, &mut rows, &minimiser.w, options, shape.rows)?;
+        let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
+        Ok(Trained { weights: minimiser.w, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+    }
+}
+
+fn cost(read: Cost, iterations: u64, products: u64, rows: u64, (begin, read_seconds): (Instant, f64)) -> Cost {
+    let seconds = begin.elapsed().as_secs_f64();
+    // An iteration looks at every row once, and so does a product.
+    let sweeps = iterations + products;
+    Cost { sweeps, visits: sweeps * rows, seconds, read_seconds, solve_seconds: seconds - read_seconds, ..read }
+}
+
+/// `β = -c L'` at the final weights.
+fn duals<L: SmoothLoss>(
+    loss: L,
+    rows: &mut StoreRows,
+    w: &[f64],
+    options: &TrainOptions,
+    count: u64,
+) -> Result<Duals, TrainError> {
+    let last = w.len() - 1;
+    let mut values = vec![0.0; count as usize];
+    rows.scan_positions(|position, row, y, c| {
+        let (low, high) = loss.dual_bounds(y, c);
+        let z = row.dot(w) + options.tasks[0].objective.bias * w[last];
+        values[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
+    })?;
+    Ok(Duals::Memory(values))
+}

@@ -1,0 +1,217 @@
+//! The series of convex problems.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Beginning;
+use super::start::{first_model, weights_of};
+use super::survey::{Survey, survey};
+use crate::bits::RowBits;
+use crate::block::RowInfo;
+use crate::budget::Budget;
+use crate::objective::Objective;
+use crate::store::BlockStore;
+use crate::trainer::{
+    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Start, Status, Step, Task, TrainError, TrainOptions,
+    Trained, WeightsNow,
+};
+
+/// What solves a convex problem: [`crate::trainer::train`] or one like it.
+pub type ConvexTrainer =
+    fn(Arc<dyn BlockStore>, &TrainOptions, &Budget, &mut dyn Observer) -> Result<Trained, TrainError>;
+
+/// Minimises the objective of the only task, which is truncated and has the penalty ½‖w‖², within `budget`.
+pub fn train(
+    store: Arc<dyn BlockStore>,
+    options: &TrainOptions,
+    (beginning, convex): (Beginning, ConvexTrainer),
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let limits = Limits::new(options);
+    let (rows, columns) = (store.shape().rows, store.shape().columns);
+    // The weights of the last two problems, and who is an outlier under each.
+    let _paid = budget.reserve("weights and outliers", 2 * (8 * (columns + 1) + RowBits::bytes(rows)))?;
+    let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
+    let mut series = Series::begin(&store, options, beginning, budget)?;
+    observer.problem_solved(series.survey.objective, &series.weights);
+    loop {
+        let outliers = Arc::new(series.outliers.clone());
+        let kept = series.duals.take();
+        let convex_options = TrainOptions {
+            tolerance: options.tolerance,
+            max_passes: options.max_passes.saturating_sub(series.cost.passes).max(1),
+            max_time: options.max_time.map(|limit| left(limit, &limits)),
+            order: options.order,
+            cache_share: options.cache_share,
+            selection: options.selection,
+            rounds: options.rounds,
+            seed: options.seed,
+            threads: options.threads,
+            stop: options.stop.clone(),
+            ..TrainOptions::of(Task {
+                rows: Some(Arc::new(Without(outliers.clone()))),
+                start: kept.map(|duals| Start::Duals(duals, 1.0)),
+                start_weights: series.weights.clone(),
+                checkpoint: options.tasks[0].checkpoint.clone(),
+                ..Task::new(series.objective.clone())
+            })
+        };
+        let constant = series.survey.constant;
+        let mut summed = Summed { observer, before: series.cost, constant };
+        let trained = convex(store.clone(), &convex_options, budget, &mut summed)?;
+        series.cost = series.cost.with(&trained.cost);
+        let was_solved = trained.status == Status::Converged;
+        let certificate = shifted(trained.certificate, constant);
+        let mut duals = trained.duals;
+        // wᵗ itself may be good enough: its objective in this problem is F_s, and the bound of the problem is within the tolerance.
+        let known = Certificate { objective: series.survey.objective, ..certificate };
+        let mut status = trained.status;
+        if known.relative_gap() <= options.tolerance {
+            return Ok(series.end(Status::Converged, known, duals, &limits));
+        }
+        let found = series.look(&store, &trained.weights, &mut duals, budget)?;
+        if found.objective < series.survey.objective {
+            (series.weights, series.survey) = (trained.weights, found);
+            observer.step(&step(series.cost, certificate), &WeightsNow { models: &[&series.weights] });
+            observer.problem_solved(found.objective, &series.weights);
+            if was_solved && found.crossed == 0 {
+                let objective = found.objective;
+                return Ok(series.end(Status::Converged, Certificate { objective, ..certificate }, duals, &limits));
+            }
+        } else if was_solved {
+            // Only rounding can bring it here: a problem that is solved has weights that are better, or wᵗ was good enough.
+            return Ok(series.end(Status::Converged, known, duals, &limits));
+        }
+        if was_solved {
+            status = match limits.reason_to_stop(series.cost.passes) {
+                Some(status) => status,
+                None => {
+                    series.duals = Some(duals);
+                    continue;
+                }
+            };
+        }
+        return Ok(series.end(status, certificate, duals, &limits));
+    }
+}
+
+/// What is left of the time, a little at least.
+fn left(limit: Duration, limits: &Limits) -> Duration {
+    limit.saturating_sub(Duration::from_secs_f64(limits.seconds())).max(Duration::from_millis(1))
+}
+
+/// All rows but the outliers.
+#[derive(Debug)]
+struct Without(Arc<RowBits>);
+
+impl RowFilter for Without {
+    fn keeps(&self, _info: &RowInfo, position: u64) -> bool {
+        !self.0.get(position)
+    }
+}
+
+/// Dual variables wait in memory between two problems, unless a trainer would put them on disk as well.
+fn series_dual_bytes(store: &dyn BlockStore, budget: &Budget) -> Result<u64, TrainError> {
+    let on_disk = Plan::new(store, budget)?.duals_on_disk;
+    Ok(if on_disk { 0 } else { 8 * store.shape().rows })
+}
+
+/// The certificate of the convex problem with what outliers cost.
+fn shifted(certificate: Certificate, constant: f64) -> Certificate {
+    let (objective, dual_objective) = (certificate.objective + constant, certificate.dual_objective + constant);
+    Certificate { objective, dual_objective, ..certificate }
+}
+
+fn step(cost: Cost, certificate: Certificate) -> Step {
+    Step { cost, dual_objective: Some(certificate.dual_objective), gap_estimate: None, certificate: Some(certificate) }
+}
+
+/// wᵗ, and what is known of it.
+struct Series {
+    weights: Vec<f64>,
+    outliers: RowBits,
+    survey: Survey,
+    duals: Option<Duals>,
+    cost: Cost,
+    objective: Objective,
+}
+
+impl Series {
+    fn begin(
+        store: &Arc<dyn BlockStore>,
+        options: &TrainOptions,
+        beginning: Beginning,
+        budget: &Budget,
+    ) -> Result<Series, TrainError> {
+        let rows = store.shape().rows;
+        let plan = Plan::new(&**store, budget)?;
+        let folder =
+            options.tasks[0].checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        let mut duals = match plan.duals_on_disk {
+            true => Duals::on_disk(rows, folder.unwrap_or(&std::env::temp_dir()))?,
+            false => Duals::in_memory(rows),
+        };
+        let mut cost = Cost::default();
+        let weights = match &options.tasks[0].start {
+            Some(start) => {
+                duals.begin_with(start)?;
+                cost.passes += 1;
+                weights_of(&**store, &duals, &options.tasks[0].objective, budget)?
+            }
+            None => {
+                let first = first_model(&**store, options, beginning, budget)?;
+                duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;
+                cost = first.cost;
+                first.weights
+            }
+        };
+        let mut series = Series {
+            weights: Vec::new(),
+            outliers: RowBits::new(rows),
+            survey: Survey::default(),
+            duals: None,
+            cost,
+            objective: options.tasks[0].objective.clone(),
+        };
+        series.survey = series.look(store, &weights, &mut duals, budget)?;
+        series.weights = weights;
+        series.duals = Some(duals);
+        Ok(series)
+    }
+
+    fn end(self, status: Status, certificate: Certificate, duals: Duals, limits: &Limits) -> Trained {
+        let cost = Cost { seconds: limits.seconds(), ..self.cost };
+        Trained { weights: self.weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() }
+    }
+
+    fn look(
+        &mut self,
+        store: &Arc<dyn BlockStore>,
+        weights: &[f64],
+        duals: &mut Duals,
+        budget: &Budget,
+    ) -> Result<Survey, TrainError> {
+        let begin = Instant::now();
+        let found = survey(store, weights, &self.objective, (&mut self.outliers, duals), (budget, &mut self.cost));
+        let seconds = begin.elapsed().as_secs_f64();
+        self.cost.certify_seconds += seconds;
+        self.cost.seconds += seconds;
+        found
+    }
+}
+
+/// Adds what earlier problems have cost to what an observer sees of this one.
+pub struct Summed<'a> {
+    pub observer: &'a mut dyn Observer,
+    pub before: Cost,
+    pub constant: f64,
+}
+
+impl Observer for Summed<'_> {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
+        let certificate = step.certificate.map(|certificate| shifted(certificate, self.constant));
+        let dual_objective = step.dual_objective.map(|value| value + self.constant);
+        let step = Step { cost: self.before.with(&step.cost), dual_objective, certificate, ..*step };
+        self.observer.step(&step, weights);
+    }
+}

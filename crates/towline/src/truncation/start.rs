@@ -1,0 +1,139 @@
+//! The weights that a series of convex problems begins with.
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::Beginning;
+use crate::block::Block;
+use crate::budget::{Budget, Reservation};
+use crate::objective::Objective;
+use crate::order::{below, shuffle};
+use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
+use crate::trainer::{Cost, Duals, TrainError, TrainOptions, train};
+
+/// Rows of a block of the sample: many small ones need little memory to be read ahead.
+const SAMPLE_BLOCK: usize = 512;
+/// The sample takes at most this part of the free budget: it is held twice, and some of it is read ahead.
+const SAMPLE_PART: u64 = 4;
+
+/// A model of a few rows.
+pub struct FirstModel {
+    /// w⁰.
+    pub weights: Vec<f64>,
+    /// The rows that it was trained on.
+    pub sample: Arc<MemoryStore>,
+    /// Their positions in the store, and their dual variables.
+    pub duals: Vec<(u64, f64)>,
+    /// What it cost.
+    pub cost: Cost,
+    _paid: Reservation,
+}
+
+/// Solves the convex problem of some rows of `store`, drawn at random.
+pub fn first_model(
+    store: &dyn BlockStore,
+    options: &TrainOptions,
+    beginning: Beginning,
+    budget: &Budget,
+) -> Result<FirstModel, TrainError> {
+    let begin = Instant::now();
+    let (sample, positions, bytes_read) = draw(store, beginning, options.seed, budget)?;
+    let held = sample.iter().map(Block::resident_bytes).sum::<u64>() + 24 * positions.len() as u64;
+    let paid = budget.reserve("rows to begin with", held)?;
+    let few = TrainOptions {
+        tolerance: options.tolerance,
+        max_passes: options.max_passes,
+        max_time: options.max_time,
+        order: options.order,
+        seed: options.seed,
+        stop: options.stop.clone(),
+        threads: options.threads,
+        ..TrainOptions::new(Objective { truncate: None, ..options.tasks[0].objective.clone() })
+    };
+    let sample = Arc::new(MemoryStore::new(sample));
+    let trained = train(sample.clone(), &few, budget, &mut ())?;
+    let failed = StoreError::io(Path::new("dual variables"), "read them");
+    let values = trained.duals.values().map_err(failed)?;
+    let cost = Cost { bytes_read, seconds: begin.elapsed().as_secs_f64(), passes: 0, ..trained.cost };
+    let duals = positions.into_iter().zip(values).collect();
+    Ok(FirstModel { weights: trained.weights, sample, duals, cost, _paid: paid })
+}
+
+/// Rows drawn at random with their positions, and the bytes read for them. From a shuffled store, the first rows of blocks in random order; else rows of all blocks.
+fn draw(
+    store: &dyn BlockStore,
+    beginning: Beginning,
+    seed: u64,
+    budget: &Budget,
+) -> Result<(Vec<Block>, Vec<u64>, u64), TrainError> {
+    let shape = store.shape();
+    let mean = shape.layout.resident_bytes(shape.rows, shape.values) / shape.rows.max(1) + 1;
+    let wanted = beginning.rows.clamp(1, shape.rows.max(1)).min(budget.free_bytes() / SAMPLE_PART / mean).max(1);
+    let largest = store.blocks().iter().map(|block| block.resident_bytes(shape.layout) + 5 * block.stored_bytes).max();
+    let _paid = budget.reserve("a block", largest.unwrap_or(0))?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let firsts = crate::index::first_rows(store);
+    let mut order: Vec<BlockId> = (0..store.blocks().len() as u32).map(BlockId).collect();
+    shuffle(&mut order, &mut random);
+    let (mut taken, mut sample, mut positions, mut bytes) = (0, Vec::new(), Vec::new(), 0);
+    let mut seen = 0;
+    let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
+    for id in order {
+        if taken == wanted {
+            break;
+        }
+        block.clear();
+        store.read(id, &mut buffers, &mut block)?;
+        bytes += store.blocks()[id.0 as usize].stored_bytes;
+        for i in 0..block.rows() {
+            // Each of those that are still wanted is as likely as the others among the rows to come (Knuth's selection sampling).
+            let is_drawn = match beginning.shuffled {
+                true => taken < wanted,
+                false => below(&mut random, shape.rows - seen) < wanted - taken,
+            };
+            seen += 1;
+            if !is_drawn {
+                continue;
+            }
+            if sample.last().is_none_or(|last: &Block| last.rows() == SAMPLE_BLOCK) {
+                sample.push(Block::new(shape.layout, shape.columns as usize));
+            }
+            if let Some(last) = sample.last_mut() {
+                last.push_from(&block, i);
+            }
+            positions.push(firsts[id.0 as usize] + i as u64);
+            taken += 1;
+        }
+    }
+    Ok((sample, positions, bytes))
+}
+
+/// `Σ β x` over all rows of `store`, the constant feature last.
+pub fn weights_of(
+    store: &dyn BlockStore,
+    duals: &Duals,
+    objective: &Objective,
+    budget: &Budget,
+) -> Result<Vec<f64>, TrainError> {
+    let shape = store.shape();
+    let largest = store.blocks().iter().map(|block| block.resident_bytes(shape.layout) + 5 * block.stored_bytes).max();
+    let _paid = budget.reserve("a block", largest.unwrap_or(0))?;
+    let mut w = vec![0.0; shape.columns as usize + 1];
+    let last = w.len() - 1;
+    let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
+    let (mut first, mut betas) = (0, Vec::new());
+    for id in 0..store.blocks().len() as u32 {
+        block.clear();
+        store.read(BlockId(id), &mut buffers, &mut block)?;
+        duals.read(first, block.rows(), &mut betas)?;
+        for (i, &beta) in betas.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {
+            block.row(i).add_to(&mut w, beta);
+            w[last] += beta * objective.bias;
+        }
+        first += block.rows() as u64;
+    }
+    Ok(w)
+}

@@ -1,0 +1,92 @@
+//! Who is an outlier, and what F_s is: one scan at fixed weights.
+use std::sync::Arc;
+
+use crate::bits::RowBits;
+use crate::budget::Budget;
+use crate::loss::{AnyLoss, Loss};
+use crate::objective::Objective;
+use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::trainer::{Cost, Duals, READ_AHEAD, TrainError};
+
+/// Where losses are cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct Ceiling {
+    loss: AnyLoss,
+    /// 1 + s.
+    pub value: f64,
+    /// Rows with a margin yz below it are outliers.
+    pub margin: f64,
+}
+
+impl Ceiling {
+    /// The ceiling of an objective; without one nobody is an outlier.
+    pub fn of(objective: &Objective) -> Ceiling {
+        let s = objective.truncate.unwrap_or(f64::INFINITY);
+        let margin = objective.loss.ceiling_margin(s).filter(|margin| margin.is_finite());
+        Ceiling { loss: objective.loss, value: 1.0 + s, margin: margin.unwrap_or(f64::NEG_INFINITY) }
+    }
+
+    /// Whether a row with target y and margin z is an outlier.
+    #[inline]
+    pub fn is_outlier(&self, y: f64, z: f64) -> bool {
+        y * z < self.margin
+    }
+
+    /// min(L, 1 + s).
+    #[inline]
+    pub fn value_at(&self, y: f64, z: f64) -> f64 {
+        self.loss.value(y, z).min(self.value)
+    }
+}
+
+/// What a scan has found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Survey {
+    /// F_s at the weights.
+    pub objective: f64,
+    /// What outliers cost whatever happens: Σ c (1 + s) over them.
+    pub constant: f64,
+    /// Rows that were outliers and are none any more, or the other way round.
+    pub crossed: u64,
+}
+
+/// Scans all rows at `w`, whose penalty is ½‖w‖². Outliers are put into `outliers`, others taken out, and outliers lose their dual variables.
+pub fn survey(
+    store: &Arc<dyn BlockStore>,
+    w: &[f64],
+    objective: &Objective,
+    (outliers, duals): (&mut RowBits, &mut Duals),
+    (budget, cost): (&Budget, &mut Cost),
+) -> Result<Survey, TrainError> {
+    let ceiling = Ceiling::of(objective);
+    let mut survey = Survey { objective: 0.5 * w.iter().map(|w| w * w).sum::<f64>(), ..Survey::default() };
+    let constant = objective.bias * w[w.len() - 1];
+    let mut first = 0;
+    let mut betas = Vec::new();
+    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
+    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
+    while let Some(block) = reader.take()? {
+        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+        duals.read(first, block.rows(), &mut betas)?;
+        let mut moved = false;
+        for (i, beta) in betas.iter_mut().enumerate() {
+            let (y, c) = objective.row(&block.info(i));
+            let z = block.row(i).dot(w) + constant;
+            let (position, is_out) = (first + i as u64, c > 0.0 && ceiling.is_outlier(y, z));
+            survey.crossed += u64::from(outliers.get(position) != is_out);
+            outliers.set(position, is_out);
+            survey.objective += c * ceiling.value_at(y, z);
+            if is_out {
+                survey.constant += c * ceiling.value;
+                moved |= *beta != 0.0;
+                *beta = 0.0;
+            }
+        }
+        if moved {
+            duals.write(first, &betas)?;
+        }
+        first += block.rows() as u64;
+    }
+    cost.passes += 1;
+    Ok(survey)
+}

@@ -1,0 +1,162 @@
+//! With an index: the same stationary point as the truncated batch solver, without ever rising, inside the budget.
+mod labelled;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use labelled::{loss, objective, rows as make_rows, text};
+use towline::budget::Budget;
+use towline::index::{Forest, IndexOptions, PageCache, build};
+use towline::indexed::{self, IndexedOptions};
+use towline::input::{Input, Progress};
+use towline::newton;
+use towline::objective::Objective;
+use towline::order::OrderName;
+use towline::pack::{PackOptions, pack};
+use towline::store::DiskStore;
+use towline::trainer::{Observer, Status, Step, TrainOptions, Trained, WeightsNow, train};
+use towline::truncation::{self, Beginning};
+
+const BEGINNING: Beginning = Beginning { rows: 60, shuffled: true };
+const S: f64 = 0.5;
+
+fn store(folder: &Path, rows: usize, flipped: f64) -> Arc<DiskStore> {
+    let (input, path) = (folder.join("rows.svm"), folder.join("rows.tow"));
+    std::fs::write(&input, text(&make_rows(rows, flipped, 7))).unwrap();
+    let options = PackOptions { block_bytes: Some(8000), ..PackOptions::default() };
+    pack(&[Input::File(input)], &path, &options, &Budget::unlimited(), &Progress::default()).unwrap();
+    let store = Arc::new(DiskStore::open(path).unwrap());
+    let index = IndexOptions { tree_rows: 200, fan_out: 4, leaf_bytes: 4000, ..IndexOptions::default() };
+    build(&store, &index, &Budget::unlimited(), |_| {}).unwrap().unwrap();
+    store
+}
+
+#[derive(Default)]
+struct Falls(Vec<f64>);
+
+impl Observer for Falls {
+    fn step(&mut self, _step: &Step, _weights: &WeightsNow) {}
+
+    fn problem_solved(&mut self, objective: f64, _weights: &[f64]) {
+        self.0.push(objective);
+    }
+}
+
+fn options(objective: Objective, tolerance: f64) -> TrainOptions {
+    TrainOptions { tolerance, max_passes: 100_000, ..TrainOptions::new(objective) }
+}
+
+fn with_index(
+    store: &Arc<DiskStore>,
+    options: &TrainOptions,
+    indexed: &IndexedOptions,
+    budget: &Budget,
+) -> (Trained, Vec<f64>) {
+    let forest = Arc::new(Forest::open(store, budget).unwrap());
+    let mut pages = PageCache::new(forest, budget).unwrap();
+    let mut falls = Falls::default();
+    let mut trained = indexed::train(store, &mut pages, (options, indexed), budget, &mut falls).unwrap();
+    (trained.pop().unwrap(), falls.0)
+}
+
+#[test]
+fn one_row_at_a_time_is_the_truncated_batch_solver() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 400, 0.15);
+    for (name, primal) in [("hinge", false), ("squared-hinge", false), ("squared-hinge", true)] {
+        let options = options(objective(loss(name), 1.0, 0.5, Some(S)), 1e-10);
+        let convex: truncation::ConvexTrainer = if primal { newton::train } else { train };
+        let batch =
+            truncation::train(store.clone(), &options, (BEGINNING, convex), &Budget::unlimited(), &mut ()).unwrap();
+        let indexed = IndexedOptions { wanted: 1, primal, beginning: BEGINNING };
+        let (found, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
+        assert_eq!((batch.status, found.status), (Status::Converged, Status::Converged), "{name}");
+        let (a, b) = (batch.certificate.objective, found.certificate.objective);
+        assert!((a - b).abs() <= 1e-6 * a, "{name}: {a} by blocks, {b} with an index");
+        let distance = batch.weights.iter().zip(&found.weights).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        assert!(distance <= 1e-3, "{name}: {distance} apart");
+        assert!(falls.is_sorted_by(|a, b| b <= a), "{name}: {falls:?}");
+        assert!(found.certificate.support < 300 && found.certificate.support > 20, "{name}: {:?}", found.certificate);
+    }
+}
+
+#[test]
+fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 600, 0.1);
+    for order in OrderName::ALL {
+        for wanted in [10, 100, 10_000] {
+            let objective = objective(loss("hinge"), 1.0, 0.0, Some(S));
+            let mut options = options(objective.clone(), 1e-6);
+            options.order = order;
+            let indexed = IndexedOptions { wanted, primal: false, beginning: BEGINNING };
+            let (found, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
+            assert_eq!(found.status, Status::Converged, "{order:?} {wanted}");
+            assert!(found.certificate.relative_gap() <= 1e-6 && falls.is_sorted_by(|a, b| b <= a));
+            // The batch solver has nothing left to do from here: one problem, and no better objective.
+            let mut again = self::options(objective, 1e-7);
+            again.tasks[0].start = Some(towline::trainer::Start::Values(found.duals.values().unwrap()));
+            let mut falls = Falls::default();
+            let batch =
+                truncation::train(store.clone(), &again, (BEGINNING, train), &Budget::unlimited(), &mut falls).unwrap();
+            let (a, b) = (batch.certificate.objective, found.certificate.objective);
+            assert!((a - b).abs() <= 2e-6 * a, "{order:?} {wanted}: {a} and {b}, {:?}", falls.0);
+        }
+    }
+}
+
+#[test]
+fn active_rows_that_do_not_fit_wait_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 4000, 0.3);
+    for (name, primal) in [("hinge", false), ("squared-hinge", true)] {
+        // A loss that is hardly cut off: most rows are active.
+        let options = options(objective(loss(name), 1.0, 0.0, Some(4.0)), 1e-3);
+        let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING };
+        let (whole, _) = with_index(&store, &options, &indexed, &Budget::unlimited());
+        let limit = 700_000;
+        let budget = Budget::new(limit);
+        let (parted, _) = with_index(&store, &options, &indexed, &budget);
+        assert!(whole.certificate.support > 2500, "{:?}", whole.certificate);
+        assert!(budget.peak_bytes() <= limit);
+        assert_eq!(parted.status, Status::Converged);
+        let (a, b) = (whole.certificate.objective, parted.certificate.objective);
+        assert!((a - b).abs() <= 5e-3 * a, "{name}: {a} and {b}");
+        assert!(parted.certificate.relative_gap() <= 1e-3);
+    }
+}
+
+#[test]
+fn models_on_one_index_share_what_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 2000, 0.05);
+    let task = || towline::trainer::Task::new(objective(loss("hinge"), 1.0, 0.0, Some(S)));
+    let indexed = IndexedOptions { wanted: 100, primal: false, beginning: BEGINNING };
+    let budget = Budget::unlimited();
+    let forest = Arc::new(Forest::open(&store, &budget).unwrap());
+    let mut pages = PageCache::new(forest, &budget).unwrap();
+    let options = TrainOptions { tasks: vec![task(), task()], ..options(task().objective, 1e-4) };
+    let trained = indexed::train(&store, &mut pages, (&options, &indexed), &budget, &mut ()).unwrap();
+    assert_eq!(trained[0].weights, trained[1].weights);
+    let scans = trained[1].cost.passes;
+    assert!(
+        trained[1].cost.bytes_read < trained[0].cost.bytes_read && scans > 0,
+        "{:?} {:?}",
+        trained[0].cost,
+        trained[1].cost
+    );
+}
+
+#[test]
+fn what_an_index_is_no_use_for_is_refused() {
+    let check = |objective: &Objective, primal: bool| {
+        let options = IndexedOptions { primal, ..IndexedOptions::default() };
+        indexed::can_train(objective, &options).map_err(|error| error.to_string())
+    };
+    assert!(check(&objective(loss("logistic"), 1.0, 0.0, Some(S)), false).unwrap_err().contains("logistic"));
+    assert!(check(&objective(loss("hinge"), 1.0, 0.0, Some(S)), true).unwrap_err().contains("squared-hinge"));
+    let mut intercept = objective(loss("hinge"), 1.0, 1.0, Some(S));
+    assert!(check(&intercept, false).is_ok());
+    intercept.intercept = true;
+    assert!(check(&intercept, false).unwrap_err().contains("intercept"));
+}
