@@ -226,9 +226,8 @@ fn joint_runs_go_on_from_their_dual_variables() {
 fn rows_of_unknown_classes_have_no_part() {
     let mut rows = rows();
     let known = rows.clone();
-    for id in 0..20 {
-        let (info, row) = &known[id];
-        rows.push((RowInfo { label: 1234.0, id: 1000 + id as u64, ..*info }, row.clone()));
+    for (info, row) in &known[..20] {
+        rows.push((RowInfo { label: 1234.0, id: 1000 + info.id, ..*info }, row.clone()));
     }
     for multiclass in Multiclass::ALL {
         let objective = objective(multiclass, ALL[0], 1.0, 0.0);

@@ -86,13 +86,13 @@ pub enum StreamError {
 
 /// What the learner is asked to do.
 enum Work {
-    Learn { rows: Block, columns: usize, classes: Option<StreamClasses> },
+    Learn { rows: Box<Block>, columns: usize, classes: Option<Box<StreamClasses>> },
     Weights,
 }
 
 /// What it answers.
 enum Answer {
-    Learnt { rows: Block, progressive: Progressive, seconds: f64 },
+    Learnt { rows: Box<Block>, progressive: Progressive, seconds: f64 },
     Weights(Vec<Vec<f64>>),
     Refused(BudgetError),
 }
@@ -300,7 +300,12 @@ impl Gather<'_> {
             });
         }
         self.filling.widen(self.columns.len());
-        for i in 0..batch.rows() {
+        // The class of a row, or the number that it has.
+        let labels: Vec<f64> = match is_classification {
+            true => row_classes.iter().map(|&class| f64::from(class)).collect(),
+            false => batch.labels.clone(),
+        };
+        for (i, &label) in labels.iter().enumerate() {
             let values = batch.range(i).len();
             if self.filling.rows() >= self.room.0 || self.filling.values() + values > self.room.1 {
                 if values > self.room.1 {
@@ -320,7 +325,6 @@ impl Gather<'_> {
                 self.hand_over()?;
                 self.filling.widen(self.columns.len());
             }
-            let label = if is_classification { f64::from(row_classes[i]) } else { batch.labels[i] };
             let id = self.report.rows + self.filling.rows() as u64;
             push(&mut self.filling, batch, i, label, id);
         }
@@ -339,8 +343,8 @@ impl Gather<'_> {
         self.report.rows += rows.rows() as u64;
         let changed = self.classes.len() != self.known_classes;
         self.known_classes = self.classes.len();
-        let classes = changed.then(|| self.classes.clone());
-        self.busy = self.work.send(Work::Learn { rows, columns: self.columns.len(), classes }).is_ok();
+        let classes = changed.then(|| Box::new(self.classes.clone()));
+        self.busy = self.work.send(Work::Learn { rows: Box::new(rows), columns: self.columns.len(), classes }).is_ok();
         Ok(())
     }
 
@@ -351,7 +355,7 @@ impl Gather<'_> {
         }
         match self.done.recv() {
             Ok(Answer::Learnt { rows, progressive, seconds }) => {
-                self.spare = Some(rows);
+                self.spare = Some(*rows);
                 let report = &mut self.report;
                 report.steps += 1;
                 report.solve_seconds += seconds;

@@ -44,12 +44,12 @@ impl ClassLoss for CrammerSinger {
             free += 1;
         }
         let nu = sum / free as f64;
-        for m in 0..margins.len() {
+        for (m, dual) in duals.iter_mut().enumerate() {
             let (b, bound) = match m == class {
                 true => (b_class, c),
-                false => (granted(class, m, margins) - q * duals[m], 0.0),
+                false => (granted(class, m, margins) - q * *dual, 0.0),
             };
-            duals[m] = ((nu - b) / q).min(bound);
+            *dual = ((nu - b) / q).min(bound);
         }
     }
 
