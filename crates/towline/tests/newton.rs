@@ -32,7 +32,7 @@ fn newton_agrees_with_dual_coordinate_descent() {
             };
             assert!((value(&newton.weights) - b).abs() <= 1e-12 * b, "{name}");
             let duals = newton.duals.values().unwrap();
-            let mut v = vec![0.0; COLUMNS + 1];
+            let mut v = [0.0; COLUMNS + 1];
             let mut bound = 0.0;
             for (row, &beta) in rows.iter().zip(&duals) {
                 let (y, c) = objective.row(&row.0);
