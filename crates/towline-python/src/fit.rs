@@ -13,7 +13,8 @@ use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
 use towline::store::features::{FeatureMap, FeatureName};
 use towline::store::{BlockStore, DiskStore, MemoryStore};
-use towline::trainer::{self, Start, Status, Task, TrainOptions, Trained};
+use towline::trainer::{self, Start, Status, Task, TrainError, TrainOptions, Trained};
+use towline::truncation::{self, Beginning};
 
 use crate::errors::{OrRaise, bad_value};
 use crate::model::Model;
@@ -39,6 +40,8 @@ pub struct Problem<'py> {
     l1_ratio: f64,
     /// The group of each column and of the constant feature, and what groups weigh.
     groups: Option<(Vec<u32>, Vec<f64>)>,
+    /// Losses are cut off at 1 + this.
+    truncate: Option<f64>,
     /// Label, name and weight of each class; none for regression.
     classes: Option<Vec<(f64, String, f64)>>,
     /// How more than two classes are told apart: ovr, crammer-singer or softmax.
@@ -57,7 +60,8 @@ impl Problem<'_> {
         let loss = AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?;
         let penalty = AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?;
         let (bias, intercept) = (self.bias, self.intercept);
-        Ok(Objective { bias, intercept, penalty, ..Objective::new(loss, self.c, self.targets()?) })
+        let truncate = self.truncate;
+        Ok(Objective { bias, intercept, penalty, truncate, ..Objective::new(loss, self.c, self.targets()?) })
     }
 
     fn targets(&self) -> PyResult<Targets> {
@@ -197,6 +201,25 @@ impl Data {
         matches!(self, Data::Disk(store) if store.manifest().grouped)
     }
 
+    /// Whether rows lie in random order.
+    fn is_shuffled(&self) -> bool {
+        let Data::Disk(store) = self else { return false };
+        store.manifest().shuffle_seed.is_some() && store.manifest().generation == 1
+    }
+
+    /// Trains all models: together, or those with truncated losses one after the other.
+    fn train(&self, options: &TrainOptions, budget: &Budget, watch: &mut Watch) -> Result<Vec<Trained>, TrainError> {
+        if options.tasks.iter().all(|task| task.objective.truncate.is_none()) {
+            return trainer::train_all(self.store(), options, budget, watch);
+        }
+        let beginning = Beginning { shuffled: self.is_shuffled(), ..Beginning::default() };
+        let one = |task: &Task| {
+            let options = options.with_tasks(vec![Task::new(task.objective.clone())]);
+            truncation::train(self.store(), &options, (beginning, trainer::train), budget, watch)
+        };
+        options.tasks.iter().map(one).collect()
+    }
+
     /// What may be held besides.
     pub fn budget(&self, memory: Option<u64>) -> Budget {
         match (memory, self) {
@@ -236,7 +259,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let options = limits.options(problem.tasks(&objective), &stop)?;
     let budget = data.budget(limits.memory);
     let mut watch = Watch::new(limits.callback, stop);
-    let trained = py.detach(|| trainer::train_all(data.store(), &options, &budget, &mut watch)).or_raise()?;
+    let trained = py.detach(|| data.train(&options, &budget, &mut watch)).or_raise()?;
     let (model, width) = data.model(&trained, &objective, &budget)?;
     let mut start = Vec::new();
     for model in trained.into_iter().filter(|_| limits.keep_start) {

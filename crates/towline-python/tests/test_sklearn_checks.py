@@ -18,6 +18,7 @@ CLASSES = [
     towline.ElasticNet,
     towline.GroupLasso,
     towline.LinearSVR,
+    towline.RampSVC,
     towline.StreamClassifier,
 ]
 

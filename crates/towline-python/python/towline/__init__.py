@@ -10,7 +10,7 @@ from .logistic import LogisticRegression
 from .model import Model, read_model
 from .store import Store, pack
 from .stream import StreamClassifier
-from .svm import LinearSVC, LinearSVR
+from .svm import LinearSVC, LinearSVR, RampSVC
 from .trace import load_trace
 from .validation import cv
 
@@ -22,6 +22,7 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "Model",
+    "RampSVC",
     "Ridge",
     "Store",
     "StoreError",

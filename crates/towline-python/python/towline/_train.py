@@ -23,6 +23,7 @@ PROBLEM = {
     "strength": 1.0,
     "l1_ratio": 0.5,
     "groups": None,
+    "truncate": None,
     "classes": None,
     "multiclass": "ovr",
     "own_weight_only": False,

@@ -69,6 +69,53 @@ class LinearSVC(LinearClassifier):
         return problem
 
 
+class RampSVC(LinearClassifier):
+    """Linear support vector classification with a loss that is cut off at ``1 + truncate``, so that rows on the wrong side, such as wrong labels, count for no more.
+
+    Minimises ``½‖w‖² + C Σ min(loss(y_i w·x_i), 1 + truncate)`` by a series of convex problems. The objective is not convex: what is found is a stationary point, and ``gap_`` is
+    the gap of the last convex problem. The rest is as for :class:`LinearSVC`; ``loss`` may also be ``"log_loss"``.
+    """
+
+    def __init__(
+        self,
+        loss="hinge",
+        *,
+        truncate=1.0,
+        tol=1e-4,
+        C=1.0,
+        fit_intercept=True,
+        intercept_scaling=1,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        memory=None,
+        callback=None,
+    ):
+        self.loss = loss
+        self.truncate = truncate
+        self.tol = tol
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.memory = memory
+        self.callback = callback
+
+    def _problem(self) -> dict:
+        losses = {**LOSSES, "log_loss": "logistic"}
+        return {
+            "loss": losses[choice(self, "loss", tuple(losses))],
+            "truncate": number(self, "truncate", above=False),
+            "own_weight_only": True,
+            "c": number(self, "C"),
+            "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0,
+        }
+
+
 class LinearSVR(LinearRegressor):
     """Linear support vector regression, with the parameters and the objective of ``sklearn.svm.LinearSVR``.
 
