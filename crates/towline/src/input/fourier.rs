@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn the_map_depends_on_the_features_and_the_seed_and_on_nothing_else() {
         let map = FourierMap::new(300, 0.5, 1).unwrap();
-        let (a, b) = (&[(2, 1.0), (5, 0.5)][..], &[(8, 0.25)][..]);
+        let a: &[(u64, f64)] = &[(2, 1.0), (5, 0.5)];
+        let b: &[(u64, f64)] = &[(8, 0.25)];
         let all = map_all(map, vec![batch(&[a, b, a])], &Budget::unlimited());
         assert_eq!(all[0], all[2]);
         assert_ne!(all[0], all[1]);
