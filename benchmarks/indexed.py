@@ -8,7 +8,7 @@ comes (CSV, no header; packed, with normal against the rest), `--digits PREFIX` 
 rest; --copies 40 makes more than two million rows). A third of the rows of the first two is for testing. Settings of the paper: s = 1, C = 1, n = 1000.
 
 Both trainers begin with the same 10,000 rows, in a tenth of the memory that the rows take, under `limited` (root or a delegated control
-group; left out with --no-limit) with a disk of 125 MB/s. Time and bytes count until the test error is within 0.1 points of the batch solver's last one; time
+group; left out with --no-limit) with a disk of 125 MB/s. Time and bytes count until the test error first is within 0.1 points of the batch solver's last one; time
 spent on test scores is subtracted. The convex model is LIBLINEAR's (-s 3) if liblinear-train is there, else Towline's.
 """
 import argparse
@@ -139,14 +139,8 @@ def error(step):
 
 
 def until(steps, goal):
-    """The first step from which on the test error is at most `goal`."""
-    reached = None
-    for step in steps:
-        if error(step) > goal:
-            reached = None
-        elif reached is None:
-            reached = step
-    return reached
+    """The first step with a test error of at most `goal`."""
+    return next((step for step in steps if error(step) <= goal), None)
 
 
 def measure(bench, data):
