@@ -2,7 +2,7 @@
 """Penalties: DA-BCD against ADMM, BC-ADMM and D-BCD out of core, LIBLINEAR, celer and skglm in memory, and a path.
 
     benchmarks/penalties.py --kernel kernel.svm --numbers debian-size.train.zst     the tables of the record
-    benchmarks/penalties.py --kernel small.svm --numbers small.svm --passes 30      a quick look at small data
+    benchmarks/penalties.py --kernel small.svm --numbers small.svm --passes 30 --block-size 50k    a quick look at small data
 
 Out of core: a tenth of the data in memory, and with --limited in a control group with the disk at 125 MB/s. What is told is the relative difference to the best
 objective that any program has found. The methods without a certificate are run with more and more passes until they are there, and their time is that of the
@@ -34,15 +34,16 @@ class Bench:
     def pack(self, name, path, *more):
         store = self.work / f"{name}.tow"
         if not store.exists():
-            timed([self.towline, "pack", path, "-o", store, "-q", *map(str, more)])
+            size = ["--block-size", self.options.block_size] if self.options.block_size else []
+            timed([self.towline, "pack", path, "-o", store, "-q", *map(str, more), *size])
         return store
 
     def tenth(self, store, penalty="l1"):
-        """A tenth of what all rows take, but at least what a run needs."""
+        """A tenth of what all rows take, but at least what a run needs; ADMM and paths hold more dense vectors than one run."""
         plan = lambda memory: json.loads(timed([self.towline, "plan", store, "--penalty", penalty, "--memory", memory, "--json"])[1])
         whole = plan("1000G")
         fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
-        return max(fixed + whole["resident_bytes"] // 10, int(1.2 * whole["least_bytes"]))
+        return max(fixed + whole["resident_bytes"] // 10, int(1.2 * whole["least_bytes"])) + 2 * whole["weight_bytes"]
 
     def train(self, store, problem, memory, *more):
         return self.run("train", store, *problem, "--memory", memory, "-o", self.work / "m.towm", *more, limited=memory * 5 // 4)
@@ -147,7 +148,6 @@ def race(bench, store, loss, strength, name, theirs):
 
 def path(bench, name, store, problem):
     memory = bench.tenth(store)
-    problem = [word for word in problem]
     folder = bench.work / "path"
     run = bench.run("path", store, *problem, "--memory", memory, "-o", folder, "--restart", "--points", bench.options.points, limited=memory * 5 // 4)
     last = run["points"][-1]
@@ -168,6 +168,7 @@ def main():
     parser.add_argument("--passes", type=int, default=320, help="most passes of the methods without a certificate")
     parser.add_argument("--most-passes", type=int, default=1000, help="most passes of the others")
     parser.add_argument("--points", type=int, default=50, help="points of the path")
+    parser.add_argument("--block-size", help="of stores, such as 50k for small data")
     parser.add_argument("--limited", action="store_true", help="in a control group with a disk of 125 MB/s; needs root")
     options = parser.parse_args()
     towline = options.towline or build(options)[0]
@@ -180,7 +181,7 @@ def main():
         if options.dense:
             sets.append(("random Fourier features", bench.pack("dense", options.dense, "--rff", 2000, "--gamma", options.gamma), lasso))
         for name, store, problem in sets:
-            strength = [] if problem[3] == "squared-hinge" else ["--lambda", options.strength]
+            strength = [] if problem[3] == "squared-hinge" else ["--lambda", str(options.strength)]
             out_of_core(bench, name, store, problem + strength)
         path(bench, "the kernel data", kernel, sets[0][2])
         if options.peers and not options.no_peers:
