@@ -161,7 +161,7 @@ impl ActiveSet {
     }
 
     /// Makes `bytes` free: pages leave first, then the rows of segments that are not in `kept`, then the last pages.
-    fn make_room(&mut self, bytes: u64, kept: &[usize], pages: &mut PageCache) -> Result<(), TrainError> {
+    pub fn make_room(&mut self, bytes: u64, kept: &[usize], pages: &mut PageCache) -> Result<(), TrainError> {
         while self.budget.free_bytes() < bytes {
             let wanted = bytes - self.budget.free_bytes();
             if pages.held_bytes() >= self.page_bytes + wanted || !self.spill_one(kept)? {

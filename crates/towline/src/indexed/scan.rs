@@ -125,7 +125,7 @@ pub fn scan_others<L: Loss>(
     let mut cost = Cost { passes: 1, ..Cost::default() };
     let leaves: Arc<dyn BlockStore> = Arc::new(Leaves::new(pages.forest().clone()));
     let held = Leaves::bytes(leaves.blocks().len() as u64);
-    pages.make_room(held + ReadAhead::needed_bytes(&*leaves, READ_AHEAD));
+    active.make_room(held + ReadAhead::needed_bytes(&*leaves, READ_AHEAD), &[], pages)?;
     let _paid = budget.reserve("leaves of the index", held)?;
     let mut reader = ReadAhead::new(leaves.clone(), READ_AHEAD, budget)?;
     (0..leaves.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
