@@ -264,7 +264,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if arguments.json {
         println!("{}", summary::json(&model.header, pack_seconds, begin, quality.as_ref())?);
     } else if !arguments.quiet {
-        print!("{}", summary::text(&output, &model.header, pack_seconds, quality.as_ref()));
+        print!("{}", summary::text(&output, &model.header, recipe.keeps_duals(), pack_seconds, quality.as_ref()));
     }
     Ok(match model.header.status {
         Status::Converged => ExitCode::SUCCESS,
