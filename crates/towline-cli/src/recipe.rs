@@ -22,7 +22,7 @@ use crate::objective::not_negative;
 #[derive(clap::Args)]
 pub struct RecipeArguments {
     /// Cut losses off at 1 + S, so that outliers count for no more than that [1 for methods that need it]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     truncate: Option<f64>,
     /// Rows of the convex model that a truncated loss begins with
     #[arg(long, value_name = "N", default_value_t = Beginning::default().rows, value_parser = clap::value_parser!(u64).range(1..))]

@@ -172,7 +172,7 @@ fn what_has_no_meaning_is_refused() {
         ("--test-every 1", 2, "--trace"),
         ("--test - --trace t --test-every 1", 1, "standard input can be read only once; name a file"),
         ("-e 0.1", 2, "use --tolerance, the relative duality gap"),
-        ("-s 4", 2, "Crammer"),
+        ("-s 4 --loss hinge", 2, "cannot be used with"),
         ("-s 6", 2, "l1 penalty"),
         ("-s 9", 2, "or name the loss with --loss"),
         ("-s 3 --loss hinge", 2, "cannot be used with"),

@@ -116,7 +116,7 @@ fn mistakes_are_named() {
     let bad = bad_model.display().to_string();
     let cases: [(&[&str], i32, &str); 7] = [
         (&["train", &store, "--loss", "hinges"], 1, "hinge, squared-hinge"),
-        (&["train", &store, "-C", "0"], 1, "-C must be a number above 0"),
+        (&["train", &store, "-C", "0"], 2, "'0' is not a number above 0"),
         (&["train", &store, "--memory", "1M"], 3, "use --memory"),
         (&["train", &store, "--positive", "5"], 4, "no row has the label '5'; labels are -1, 1"),
         (&["train", &store, "--class-weight", "1:2"], 4, "'1:2' is not a class weight; write -1=W or 1=W"),
