@@ -108,8 +108,8 @@ pub fn stream(
 ) -> Result<(Model, StreamReport), StreamError> {
     let named = source.features_are_named();
     let mut columns = Columns::new(named, options.hash_bits, folder, budget)?;
-    // Half of what is left is for rows; features and weights grow into the other half.
-    let row_bytes = budget.free_bytes() / 2;
+    // Three eighths of what is left are for rows; features, weights and models to save grow into the rest.
+    let row_bytes = budget.free_bytes() / 8 * 3;
     let _paid = budget.reserve("rows of a stream", row_bytes)?;
     let (room, new) = divide(row_bytes, options.cache_share);
     let mut learner = learner::make(options, room, budget)?;
@@ -386,7 +386,7 @@ impl Gather<'_> {
             },
         };
         // Weights, names and the finished model are all there at once for a moment.
-        let numbers = 2 * outputs.len() as u64 + 6;
+        let numbers = 2 * outputs.len() as u64 + 3;
         let _paid = self.budget.reserve("a model of the stream", numbers * 8 * self.columns.len() as u64)?;
         let (Ok(()), Ok(Answer::Weights(weights))) = (self.work.send(Work::Weights), self.done.recv()) else {
             return Ok(None);
