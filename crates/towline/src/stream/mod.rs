@@ -10,13 +10,16 @@ mod classes;
 mod gather;
 mod learner;
 mod online;
+mod report;
 mod run;
+mod start;
 
 pub use classes::StreamClasses;
 pub use gather::Columns;
 pub use gather::{hashed_name, hashed_number};
 pub use online::check as check_rule;
-pub use run::{Progressive, StreamError, StreamReport, Watch, stream};
+pub use report::{Progressive, StreamError, StreamReport, Watch};
+pub use run::stream;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

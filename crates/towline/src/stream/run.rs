@@ -4,85 +4,19 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use serde::Serialize;
 
 use super::gather::push;
 use super::learner::{self, Room, StreamLearner};
+use super::report::{Progressive, StreamError, StreamReport, Watch};
+use super::start::begin_with;
 use super::{Columns, StreamClasses, StreamOptions};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, BudgetError};
 use crate::input::{InputError, RowBatch, RowSource};
-use crate::model::{Header, Model, ModelError, VERSION};
+use crate::model::{Header, Model, VERSION};
 use crate::objective::{Objective, Targets};
 use crate::residents::Residents;
-use crate::store::StoreError;
 use crate::trainer::{Cost, Status};
-
-/// How well rows were predicted before they were learnt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Progressive {
-    /// Rows that were scored.
-    pub rows: u64,
-    /// Those whose class was predicted.
-    pub right: u64,
-    /// The sum of squared errors of predicted numbers.
-    pub squared: f64,
-}
-
-/// How far a stream is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct StreamReport {
-    /// Rows that were learnt.
-    pub rows: u64,
-    /// Steps.
-    pub steps: u64,
-    /// Columns by now.
-    pub features: u64,
-    /// Classes by now.
-    pub classes: u64,
-    /// Scores of the last block, before it was learnt.
-    pub last: Progressive,
-    /// Scores of all blocks.
-    pub all: Progressive,
-    /// Seconds so far.
-    pub seconds: f64,
-    /// Seconds that the learner worked.
-    pub solve_seconds: f64,
-}
-
-/// Sees what happens.
-pub trait Watch {
-    /// A block was learnt.
-    fn step(&mut self, report: &StreamReport);
-
-    /// A model that was asked for.
-    fn save(&mut self, model: &Model) -> Result<(), ModelError>;
-}
-
-/// A stream cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// The input cannot be read.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// Names of features cannot be kept.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The budget is too small.
-    #[error(transparent)]
-    Budget(#[from] BudgetError),
-    /// A model cannot be written.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The rows do not make a model.
-    #[error("{problem}; {remedy}")]
-    Rows {
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        remedy: String,
-    },
-}
 
 /// What the learner is asked to do.
 enum Work {
@@ -427,60 +361,4 @@ impl Gather<'_> {
         };
         Ok(Some(Model { header, features, weights }))
     }
-}
-
-/// Takes over the weights of an earlier model, and says which classes it knows and how many rows it has seen.
-fn begin_with(
-    model: &Model,
-    options: &StreamOptions,
-    columns: &mut Columns,
-    learner: &mut dyn StreamLearner,
-    budget: &Budget,
-) -> Result<(StreamClasses, u64), StreamError> {
-    let fail = |problem: &str, remedy: &str| StreamError::Rows { problem: problem.into(), remedy: remedy.into() };
-    let header = &model.header;
-    if header.hash_bits != options.hash_bits {
-        return Err(fail("the model has another number of hash bits", "use the same --hash-bits as before"));
-    }
-    if header.unit_rows {
-        return Err(fail(
-            "the model expects rows of unit length, and streams are not scaled",
-            "train it anew on the stream",
-        ));
-    }
-    if matches!(header.objective.targets, Targets::Numbers) == options.loss.is_classification() {
-        return Err(fail("the model is for another kind of loss", "use a loss like that of the model"));
-    }
-    let classes = match &options.positive {
-        None => StreamClasses::known(&header.objective.targets),
-        Some(_) => StreamClasses::default(),
-    };
-    let mut batch = RowBatch::default();
-    match &model.features {
-        crate::model::Features::Numbered(numbers) => batch.keys.extend_from_slice(numbers),
-        crate::model::Features::Named(names) => {
-            batch.keys.extend(names.iter().map(|name| u64::from(batch.names.intern(name.as_bytes()))));
-        }
-    }
-    batch.values.resize(batch.keys.len(), 1.0);
-    batch.end_row(0.0);
-    // Hashed features are columns already.
-    if let Columns::Seen(_) = columns {
-        columns.resolve(&mut batch, budget)?;
-    }
-    learner.grow(columns.len())?;
-    learner.know(&classes)?;
-    let outputs = model.outputs();
-    let mut weights = vec![vec![0.0; columns.len() + 1]; outputs];
-    for (i, &column) in batch.keys.iter().enumerate() {
-        for (vector, &weight) in weights.iter_mut().zip(model.weights_of(i)) {
-            vector[column as usize] = weight;
-        }
-    }
-    for (vector, intercept) in weights.iter_mut().zip(&header.intercepts) {
-        let constant = vector.len() - 1;
-        vector[constant] = if options.bias == 0.0 { 0.0 } else { intercept / options.bias };
-    }
-    learner.begin_with(weights);
-    Ok((classes, header.rows))
 }
