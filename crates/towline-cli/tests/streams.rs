@@ -91,13 +91,16 @@ fn one_pass_comes_near_the_exact_model_and_keeps_its_budget() {
             &test,
             "--json",
             "--progressive",
+            // Buffers of other threads would leave room for other blocks.
+            "--threads",
+            "2",
         ];
         arguments.extend(options);
         let run = json(&feed(&arguments, &text));
         assert_eq!(run["rows"], 32561);
-        // The exact hinge model has 84.9 %.
+        // The exact hinge model has 84.9 %; in 24 MiB blocks are of a few hundred rows.
         let accuracy = run["test"]["accuracy"].as_f64().unwrap();
-        assert!(accuracy > 0.844, "{options:?}: {accuracy}");
+        assert!(accuracy > 0.84, "{options:?}: {accuracy}");
         let progressive = &run["progressive"];
         assert_eq!(progressive["rows"], 32561);
         assert!(progressive["right"].as_f64().unwrap() > 0.8 * 32561.0);
@@ -213,7 +216,8 @@ fn a_stream_that_is_killed_goes_on_from_its_last_save() {
         ["train", "-", "--stream", "--memory", "32M", "--warm-start", &name, "-o", &name, "--test", &test, "--json"];
     let run = json(&feed(&arguments, &rest));
     assert_eq!(run["rows"], 32561, "no row is lost or learnt twice");
-    assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.844, "{run}");
+    // Where blocks end depends on when rows came.
+    assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.83, "{run}");
 }
 
 #[test]
