@@ -336,6 +336,11 @@ impl Model {
         if header.hash_bits.is_some_and(|bits| !(1..=31).contains(&bits)) {
             return Err("its number of hash bits is not between 1 and 31".into());
         }
+        if let Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } = &header.objective.targets
+            && !classes.is_whole()
+        {
+            return Err("its classes have not one label, name and weight each".into());
+        }
         if header.intercepts.is_empty() || header.intercepts.len() != header.outputs() {
             return Err("it has not as many intercepts as outputs".into());
         }
@@ -373,4 +378,44 @@ fn first_u64(bytes: &[u8]) -> u64 {
 
 fn damaged(path: &Path, problem: String) -> ModelError {
     ModelError::Damaged { path: path.to_path_buf(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::ALL;
+    use crate::objective::{Classes, Multiclass};
+
+    fn model(names: &[&str], intercepts: usize) -> Model {
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        let classes = Classes { labels: vec![1.0, 2.0, 3.0], names, weights: vec![1.0; 3] };
+        let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
+        let header = Header {
+            version: VERSION,
+            created_by: String::new(),
+            objective: Objective::new(ALL[0], 1.0, targets),
+            status: Status::Converged,
+            certificate: None,
+            certificates: Vec::new(),
+            cost: Cost::default(),
+            baseline: None,
+            rows: 3,
+            features: 1,
+            intercepts: vec![0.0; intercepts],
+            unit_rows: false,
+            named_features: false,
+            hash_bits: None,
+            fourier: None,
+        };
+        Model { header, features: Features::Numbered(vec![4]), weights: vec![0.5; intercepts] }
+    }
+
+    #[test]
+    fn classes_without_a_name_and_outputs_without_a_class_are_refused() {
+        let read = |model: Model| Model::from_bytes(&model.to_bytes().unwrap());
+        let whole = model(&["a", "b", "c"], 3);
+        assert_eq!(read(whole.clone()), Ok(whole));
+        assert!(read(model(&["a"], 3)).unwrap_err().contains("name and weight"));
+        assert!(read(model(&["a", "b", "c"], 2)).unwrap_err().contains("intercepts"));
+    }
 }

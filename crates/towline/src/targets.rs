@@ -123,6 +123,11 @@ impl Classes {
         self.labels.is_empty()
     }
 
+    /// Whether each class has a label, a name and a weight, as one from a file may not.
+    pub fn is_whole(&self) -> bool {
+        self.labels.len() == self.names.len() && self.labels.len() == self.weights.len()
+    }
+
     /// The class of a label.
     pub fn find(&self, label: f64) -> Option<usize> {
         self.labels.iter().position(|&known| known == label)

@@ -67,12 +67,11 @@ impl Columns {
             return Ok(model::Features::Numbered(features.numbers().to_vec()));
         };
         let failed = StoreError::io(Path::new("feature names"), "read them");
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(failed)?;
         let starts = std::iter::once(0).chain(ends.iter().map(|&end| end as usize));
-        Ok(model::Features::Named(
-            starts.zip(ends).map(|(start, &end)| text[start..end as usize].to_string()).collect(),
-        ))
+        let name = |(start, &end): (usize, &u64)| String::from_utf8_lossy(&text[start..end as usize]).into_owned();
+        Ok(model::Features::Named(starts.zip(ends).map(name).collect()))
     }
 }
 

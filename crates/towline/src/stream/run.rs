@@ -52,12 +52,12 @@ pub fn stream(
     if let Some(model) = start {
         (classes, begun) = begin_with(model, options, &mut columns, &mut *learner, budget)?;
     }
-    let (work, todo) = bounded::<Work>(1);
+    let (work, asked) = bounded::<Work>(1);
     let (answers, done) = bounded::<Answer>(1);
     let (batches, spare, batch_reader) = read_ahead(source);
     let progressive = options.progressive;
     let result = std::thread::scope(|scope| {
-        scope.spawn(move || serve(&mut *learner, progressive, &todo, &answers));
+        scope.spawn(move || serve(&mut *learner, progressive, &asked, &answers));
         let mut gather = Gather {
             options,
             budget,
@@ -120,9 +120,9 @@ fn read_ahead(
     (receive, spare, thread)
 }
 
-fn serve(learner: &mut dyn StreamLearner, progressive: bool, todo: &Receiver<Work>, answers: &Sender<Answer>) {
+fn serve(learner: &mut dyn StreamLearner, progressive: bool, asked: &Receiver<Work>, answers: &Sender<Answer>) {
     let mut predicted = Vec::new();
-    for work in todo {
+    for work in asked {
         let answer = match work {
             Work::Weights => Answer::Weights(learner.weights()),
             Work::Learn { rows, columns, classes } => {
