@@ -35,6 +35,15 @@ use crate::{show, size, train};
     mut_arg("lambda", |argument| argument.hide(true)),
     mut_arg("warm_start", |argument| argument.hide(true)),
     mut_arg("test_every", |argument| argument.hide(true)),
+    mut_arg("stream", |argument| argument.hide(true)),
+    mut_arg("save_every", |argument| argument.hide(true)),
+    mut_arg("follow", |argument| argument.hide(true)),
+    mut_arg("progressive", |argument| argument.hide(true)),
+    mut_arg("hash_bits", |argument| argument.hide(true)),
+    mut_arg("truncate", |argument| argument.hide(true)),
+    mut_arg("init_rows", |argument| argument.hide(true)),
+    mut_arg("query_rows", |argument| argument.hide(true)),
+    mut_arg("solver", |argument| argument.hide(true)),
     mut_arg("max_time", |argument| argument.help("Stop each point after this many seconds")),
     mut_arg("max_passes", |argument| argument.help("Stop each point after this many passes over the data [default: 1000]")),
     after_help = "Examples:
@@ -58,10 +67,15 @@ pub struct Arguments {
 }
 
 /// Options of `train` that would have to be ignored, by their names in the code, and what to do instead.
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 8] = [
     ("lambda", "--lambda is what changes along a path; use --lambdas, or --lambda-ratio and --points"),
     ("warm_start", "a path starts by itself, and goes on from an earlier run of its own; leave --warm-start out"),
     ("test_every", "--test judges the model of each point; leave --test-every out"),
+    ("stream", "a path goes over its rows again and again; pack the stream first, and leave --stream out"),
+    ("truncate", "a truncated loss is no convex problem, along which a path could start; leave --truncate out"),
+    ("init_rows", "--init-rows is for truncated losses; leave it out"),
+    ("query_rows", "--query-rows is for truncated losses; leave it out"),
+    ("solver", "a path is solved by its dual variables; leave --solver out"),
 ];
 
 /// Trains along the path and says what came of it.
@@ -75,7 +89,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if train.c.0.len() > 1 && typed.iter().any(|typed| of_lambdas.contains(&typed.as_str())) {
         bail!("a path is along values of C or along lambdas, not both; name one C, or leave the lambdas out");
     }
-    if train.method.baseline().is_some() {
+    if train.method.baseline().is_some() || train.method.own_loss().is_some() {
         bail!("a path needs a method with dual variables; leave --method out");
     }
     let budget = Budget::new(train.memory.unwrap_or_else(towline::machine::default_memory_bytes));

@@ -242,7 +242,7 @@ impl Observer for After<'_> {
 
 impl Method {
     /// The loss that the name of the method has in it.
-    fn own_loss(self) -> Option<AnyLoss> {
+    pub fn own_loss(self) -> Option<AnyLoss> {
         let name = match self {
             Method::IbcdL1Dual | Method::TruncL1Dual => "hinge",
             Method::IbcdL2Dual | Method::IbcdL2Primal | Method::TruncL2Dual | Method::TruncL2Primal => "squared-hinge",

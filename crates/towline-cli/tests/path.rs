@@ -101,9 +101,27 @@ fn what_makes_no_sense_is_refused() {
         ("--penalty l1 --warm-start x.towm", "leave --warm-start out"),
         ("--penalty l1 --points 0", "0 is not in 1..=10000"),
         ("--penalty l1 --points 3 --lambdas 1", "cannot be used with"),
+        ("-C 0.1,1 --points 3", "along values of C or along lambdas, not both"),
+        ("-C 0.1,1 --stream", "leave --stream out"),
+        ("-C 0.1,1 --truncate 1", "leave --truncate out"),
+        ("-C 0.1,1 --solver newton", "leave --solver out"),
+        ("-C 0.1,1 --method ibcd-l1-dual", "a path needs a method with dual variables"),
     ] {
         let said = bench.run(&format!("path a9a.tow {options}"));
         assert!(matches!(said.code, Some(1 | 2)), "{options}: {}", said.stderr);
         assert!(said.stderr.contains(message), "{options}: {}", said.stderr);
     }
+}
+
+#[test]
+fn a_path_along_c_has_the_model_of_each() {
+    let bench = bench();
+    bench.ok("path a9a.tow -C 0.1,1 --tolerance 1e-5 --memory 64M -o c.path -q");
+    let alone = bench.ok("train a9a.tow -C 1 --tolerance 1e-5 --memory 64M -o one.towm --json");
+    let alone: serde_json::Value = serde_json::from_str(&alone).unwrap();
+    let table = std::fs::read_to_string(bench.path("c.path/path.csv")).unwrap();
+    let last: Vec<&str> = table.lines().last().unwrap().split(',').collect();
+    assert_eq!((table.lines().count(), last[1]), (3, "1"));
+    let (found, wanted) = (last[4].parse::<f64>().unwrap(), alone["objective"].as_f64().unwrap());
+    assert!((found - wanted).abs() <= 2e-5 * wanted, "{found} {wanted}");
 }
