@@ -111,7 +111,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
     let found =
-        cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher)?;
+        cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher);
+    if found.is_err() && is_empty(&unfinished.folder) {
+        remove(&unfinished.folder)?;
+    }
+    let found = found?;
     watcher.finish()?;
     if stop.load(Ordering::Relaxed) {
         eprintln!("towline: interrupted; the same command goes on from {}", unfinished.folder.display());
@@ -183,6 +187,12 @@ fn unfinished(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Unfini
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     std::fs::write(&note, wanted).with_context(|| format!("cannot write {}", note.display()))?;
     Ok(Unfinished { folder, store })
+}
+
+/// Whether a run has left nothing to go on from.
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder)
+        .is_ok_and(|mut files| files.all(|file| file.is_ok_and(|file| file.file_name() == "folds")))
 }
 
 /// Removes what a run has left, and nothing else: the folder must hold our files only.

@@ -17,6 +17,7 @@ use towline::input::InputError;
 use towline::objective::TargetError;
 use towline::pack::PackError;
 use towline::store::StoreError;
+use towline::stream::StreamError;
 use towline::trainer::TrainError;
 
 use crate::size;
@@ -51,11 +52,15 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
 
 /// Our own errors have their causes in their words already; others are told with all of their causes.
 fn words(error: &anyhow::Error) -> String {
-    if error.is::<PackError>() || error.is::<StoreError>() { error.to_string() } else { format!("{error:#}") }
+    let is_ours = error.is::<PackError>() || error.is::<StoreError>() || error.is::<InputError>();
+    if is_ours || error.is::<StreamError>() { error.to_string() } else { format!("{error:#}") }
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<TargetError>() || matches!(error.downcast_ref(), Some(InputError::Bad { .. })) {
+        return BAD_DATA;
+    }
+    if let Some(StreamError::Input(InputError::Bad { .. }) | StreamError::Rows { .. }) = error.downcast_ref() {
         return BAD_DATA;
     }
     match error.downcast_ref::<PackError>() {
@@ -71,6 +76,11 @@ fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
     match error.downcast_ref::<PackError>() {
         Some(PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused))) => return Some(refused),
         Some(PackError::Input(InputError::Budget { source, .. })) => return Some(source),
+        _ => {}
+    }
+    match error.downcast_ref::<StreamError>() {
+        Some(StreamError::Budget(refused) | StreamError::Store(StoreError::Budget(refused))) => return Some(refused),
+        Some(StreamError::Input(InputError::Budget { source, .. })) => return Some(source),
         _ => {}
     }
     if let Some(TrainError::Budget(refused) | TrainError::Store(StoreError::Budget(refused))) = error.downcast_ref() {

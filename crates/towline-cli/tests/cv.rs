@@ -133,6 +133,9 @@ fn mistakes_are_named() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && message.contains(word), "{line}: {message}");
     }
+    let output = towline(&folder, "cv a9a.tow --memory 100K");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!folder.path().join("a9a.cv").exists(), "nothing is left of a run that could not begin");
     // A folder of somebody else is left alone.
     std::fs::create_dir(folder.path().join("a9a.cv")).unwrap();
     std::fs::write(folder.path().join("a9a.cv/letter.txt"), "dear").unwrap();

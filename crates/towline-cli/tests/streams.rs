@@ -241,6 +241,18 @@ fn mistakes_are_named() {
     fails(&["train", "-", "--stream", "-o", &model], "", "no rows");
     fails(&["train", "-", "--stream", "-o", &model], "1 1:1\n2 x:1\n", "standard input:2");
     fails(&["train", "-", "--stream", "-o", &model, "--positive", "5"], rows, "no row has the label '5'");
+    // The exit codes are those of every verb.
+    for (arguments, text, code) in [
+        (&["-"][..], "1 1:1\n2 x:1\n", 4),
+        (&["-"], "1 1:1\n1 2:1\n", 4),
+        (&["-", "--memory", "64K"], rows, 3),
+        (&["none.svm"], rows, 1),
+    ] {
+        let output = feed(&[&["train", "--stream", "-o", &model], arguments].concat(), text);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.matches("No such file").count() <= 1, "{message}");
+    }
     fails(&["train", "-", "--stream", "-o", &model, "--method", "pegasos"], rows, "number of rows");
     fails(&["train", "-", "--stream", "-o", &model, "--method", "bmd"], rows, "leave --method out");
     fails(&["train", "-", "--stream", "-o", &model, "--method", "cw", "--rounds", "3"], rows, "--rounds");
