@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
         print!("{}", show::table(&lines));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if options.stop.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
 fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyhow::Result<StreamOptions> {

@@ -69,6 +69,7 @@ pub fn make(options: &StreamOptions, room: Room, budget: &Budget) -> Result<Box<
                 ),
                 models: Vec::new(),
                 weights: budget.reserve("weights", 0)?,
+                threads: rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().ok(),
             }))
         }
     }
@@ -88,6 +89,8 @@ struct Models<L: Loss> {
     models: Vec<ProblemRows<Single<L, Identity>>>,
     /// Pays for the weights of all models.
     weights: Reservation,
+    /// Among which models are shared out; without any, they take turns.
+    threads: Option<rayon::ThreadPool>,
 }
 
 impl<L: Loss> Models<L> {
@@ -206,9 +209,9 @@ impl<L: Loss> StreamLearner for Models<L> {
             }
             model.score(residents, options.selection);
         };
-        match &mut self.models[..] {
-            [alone] => solve(alone),
-            many => many.par_iter_mut().for_each(solve),
+        match (&mut self.models[..], &self.threads) {
+            (many @ [_, _, ..], Some(threads)) => threads.install(|| many.par_iter_mut().for_each(solve)),
+            (models, _) => models.iter_mut().for_each(solve),
         }
         let mut best = vec![u32::MAX; self.residents.rows()];
         self.models.iter().for_each(|model| model.rank(&mut best));
