@@ -204,7 +204,7 @@ pub fn pack_beside(
         {
             let said = |reading: &str| if reading.is_empty() { "no options".into() } else { format!("'{reading}'") };
             bail!(
-                "{}: was packed with {} of reading, not with {}; pack it again with 'towline pack --force', or remove it",
+                "{}: was packed with {}, and now the file is to be read with {}; pack it again with 'towline pack --force', or remove it",
                 store.display(),
                 said(&there.reading),
                 said(&here.reading)
