@@ -4,6 +4,7 @@
 //! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only. The arrays may also be those of another
 //! program ([`Block::over`]), which stay where they are until the block is changed.
 mod cells;
+mod further;
 mod row;
 mod shared;
 
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 use crate::nearby::prefetch;
 pub use cells::Cells;
 pub(crate) use cells::Columns;
+use further::Further;
 use row::Kind;
 pub use row::Row;
 pub use shared::{SharedColumns, SharedError, SharedRows, SharedValues};
@@ -39,15 +41,42 @@ pub struct Layout {
     pub dense: bool,
     /// How the values lie.
     pub values: ValueKind,
+    /// Targets of each row: 1, or more where there are several numbers to predict.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub targets: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(targets: &u32) -> bool {
+    *targets == 1
 }
 
 impl Layout {
     /// Sparse rows with 32-bit values: the general case.
-    pub const SPARSE_F32: Layout = Layout { dense: false, values: ValueKind::F32 };
+    pub const SPARSE_F32: Layout = Layout::new(false, ValueKind::F32);
 
-    /// The least layout that can hold the rows of both.
+    /// Rows with one target each.
+    pub const fn new(dense: bool, values: ValueKind) -> Layout {
+        Layout { dense, values, targets: 1 }
+    }
+
+    /// The same with so many targets a row.
+    pub const fn with_targets(self, targets: u32) -> Layout {
+        Layout { targets, ..self }
+    }
+
+    /// The least layout that can hold the rows of both, which have as many targets as each other.
     pub fn join(self, other: Layout) -> Layout {
-        Layout { dense: self.dense && other.dense, values: self.values.max(other.values) }
+        let targets = self.targets.max(other.targets);
+        Layout { dense: self.dense && other.dense, values: self.values.max(other.values), targets }
+    }
+
+    /// Targets of a row behind the first.
+    fn further(self) -> usize {
+        self.targets.saturating_sub(1) as usize
     }
 
     /// Bytes in memory of `values` values.
@@ -63,11 +92,11 @@ impl Layout {
 
     /// Bytes in memory of a block of `rows` rows with `values` values in all.
     pub fn resident_bytes(self, rows: u64, values: u64) -> u64 {
-        self.value_bytes(values) + rows * ROW_BYTES
+        self.value_bytes(values) + rows * (ROW_BYTES + 8 * self.further() as u64)
     }
 }
 
-/// Offset, label, weight, group, id and constant of a row.
+/// Offset, label, weight, group, id and constant of a row with one target.
 pub const ROW_BYTES: u64 = 48;
 
 /// Values of all rows, one after the other.
@@ -82,7 +111,7 @@ pub(crate) enum Values {
 /// What is known of a row besides its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowInfo {
-    /// The target: a class code or a number.
+    /// The target: a class code or a number; the first one where there are several ([`Block::further`]).
     pub label: f64,
     /// The sample weight, 1 if none was given.
     pub weight: f64,
@@ -105,6 +134,7 @@ pub struct Block {
     pub(crate) indices: Columns,
     pub(crate) values: Values,
     pub(crate) labels: Vec<f64>,
+    pub(crate) further: Further,
     pub(crate) weights: Vec<f64>,
     /// Empty where rows of another program have none.
     pub(crate) groups: Vec<u64>,
@@ -132,6 +162,7 @@ impl Block {
             indices: Columns::default(),
             values,
             labels: Vec::new(),
+            further: Further::new(layout.further()),
             weights: Vec::new(),
             groups: Vec::new(),
             ids: Vec::new(),
@@ -149,6 +180,7 @@ impl Block {
     pub fn reserve(&mut self, rows: usize, values: usize) {
         self.ends.reserve_exact(rows);
         self.labels.reserve_exact(rows);
+        self.further.reserve(rows);
         self.weights.reserve_exact(rows);
         self.groups.reserve_exact(rows);
         self.ids.reserve_exact(rows);
@@ -229,6 +261,16 @@ impl Block {
         RowInfo { label: self.labels[i], weight: self.weights[i], group, id }
     }
 
+    /// The targets of row `i` behind the first one, which is its label.
+    pub fn further(&self, i: usize) -> &[f64] {
+        self.further.of(i)
+    }
+
+    /// The further targets of the row that is pushed next, one less than the layout says.
+    pub fn add_further(&mut self, targets: &[f64]) {
+        self.further.push(targets);
+    }
+
     /// Labels of all rows.
     pub fn labels(&self) -> &[f64] {
         &self.labels
@@ -258,7 +300,7 @@ impl Block {
     ///
     /// # Panics
     /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
-    /// [`Row`] relies on. Data from outside is checked before it gets here.
+    /// [`Row`] relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
         let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
         let indices = self.indices.own();
@@ -335,6 +377,7 @@ impl Block {
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];
+        self.add_further(other.further(i));
         let is_same = self.layout == other.layout && self.columns >= other.columns && !self.layout.dense;
         if let (true, Columns::Narrow(indices)) = (is_same, &other.indices) {
             self.indices.own().extend_from_slice(&indices[range.clone()]);
@@ -373,6 +416,7 @@ impl Block {
                 Values::F64(v) => v.own().copy_within(range, at),
             }
             self.labels[kept] = self.labels[i];
+            self.further.copy(i, kept);
             self.weights[kept] = self.weights[i];
             self.groups[kept] = self.groups[i];
             self.ids[kept] = self.ids[i];
@@ -395,6 +439,7 @@ impl Block {
             Values::F64(v) => v.own().truncate(values),
         }
         self.labels.truncate(rows);
+        self.further.truncate(rows);
         self.weights.truncate(rows);
         self.groups.truncate(rows);
         self.ids.truncate(rows);
@@ -441,6 +486,7 @@ impl Block {
         self.number_rows();
         self.ends.push(end);
         self.labels.push(info.label);
+        assert!(self.further.is_for(self.ends.len()), "a row has as many targets as the layout says");
         self.weights.push(info.weight);
         self.groups.push(info.group);
         self.ids.push(info.id);
@@ -453,12 +499,12 @@ mod tests {
     use proptest::prelude::*;
 
     const LAYOUTS: [Layout; 6] = [
-        Layout { dense: false, values: ValueKind::Ones },
-        Layout { dense: false, values: ValueKind::PerRow },
-        Layout { dense: false, values: ValueKind::F32 },
-        Layout { dense: false, values: ValueKind::F64 },
-        Layout { dense: true, values: ValueKind::F32 },
-        Layout { dense: true, values: ValueKind::F64 },
+        Layout::new(false, ValueKind::Ones),
+        Layout::new(false, ValueKind::PerRow),
+        Layout::new(false, ValueKind::F32),
+        Layout::new(false, ValueKind::F64),
+        Layout::new(true, ValueKind::F32),
+        Layout::new(true, ValueKind::F64),
     ];
 
     /// Rows that fit `layout`, as plain pairs.
