@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Plan for so many models that train together, such as one per class
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     models: u64,
+    /// Plan for so many outputs in one objective, such as the classes of softmax [default: the targets of a row]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    outputs: Option<u16>,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -37,11 +40,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = DiskStore::open(&arguments.store)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     // How large λ is takes no memory.
-    let penalty = arguments.penalty.penalty(1.0, &store, &budget)?;
+    let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
+    let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
     // Neither does the loss.
-    let loss = AnyLoss::from_name("hinge", 0.1, 1.0)?;
-    let objective =
-        Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, Targets::Numbers) };
+    let loss = AnyLoss::from_name("squared", 0.1, 1.0)?;
+    let targets = match outputs {
+        1 => Targets::Numbers,
+        many => Targets::Several { names: vec![String::new(); many] },
+    };
+    let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let plan =
         Plan::for_models(&store, &objective, arguments.models, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {

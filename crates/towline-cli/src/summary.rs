@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use towline::model::Header;
+use towline::objective::Targets;
 use towline::trainer::Status;
 
 use crate::eval::Quality;
@@ -67,6 +68,9 @@ pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, qu
     if let Some(multiclass) = header.objective.targets.multiclass() {
         let classes = header.objective.targets.names().len();
         lines.push(line("classes", format!("{classes}, {}", multiclass.name())));
+    }
+    if let Targets::Several { names } = &header.objective.targets {
+        lines.push(line("targets", format!("{}: {}", names.len(), names.join(", "))));
     }
     if let Some(certificate) = header.certificate {
         let bound = if is_baseline { "lower bound" } else { "dual objective" };

@@ -342,6 +342,13 @@ fn baseline_options(
     output: &Path,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<BaselineOptions> {
+    if objective.width() > 1 && objective.targets.are_numbers() {
+        bail!(
+            "--method {} predicts one number, and rows of this store have {}; leave --method out",
+            baseline.name(),
+            objective.width()
+        );
+    }
     if let Targets::Classes { classes, .. } = &objective.targets {
         bail!(
             "--method {} tells two classes apart, and the labels have {} distinct values; name one with --positive LABEL",

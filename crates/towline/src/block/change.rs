@@ -6,7 +6,7 @@ impl Block {
     ///
     /// # Panics
     /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
-    /// [`Row`] relies on. Data from outside is checked before it gets here.
+    /// [`Row`] relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
         let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
         let indices = self.indices.own();
@@ -83,6 +83,7 @@ impl Block {
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];
+        self.add_further(other.further(i));
         let is_same = self.layout == other.layout && self.columns >= other.columns && !self.layout.dense;
         if let (true, Columns::Narrow(indices)) = (is_same, &other.indices) {
             self.indices.own().extend_from_slice(&indices[range.clone()]);
@@ -121,6 +122,7 @@ impl Block {
                 Values::F64(v) => v.own().copy_within(range, at),
             }
             self.labels[kept] = self.labels[i];
+            self.further.copy(i, kept);
             self.weights[kept] = self.weights[i];
             self.groups[kept] = self.groups[i];
             self.ids[kept] = self.ids[i];
@@ -143,6 +145,7 @@ impl Block {
             Values::F64(v) => v.own().truncate(values),
         }
         self.labels.truncate(rows);
+        self.further.truncate(rows);
         self.weights.truncate(rows);
         self.groups.truncate(rows);
         self.ids.truncate(rows);
@@ -176,6 +179,7 @@ impl Block {
         self.number_rows();
         self.ends.push(end);
         self.labels.push(info.label);
+        assert!(self.further.is_for(self.ends.len()), "a row has as many targets as the layout says");
         self.weights.push(info.weight);
         self.groups.push(info.group);
         self.ids.push(info.id);

@@ -5,6 +5,7 @@
 //! program ([`Block::over`]), which stay where they are until the block is changed.
 mod cells;
 mod change;
+mod further;
 mod layout;
 mod row;
 mod shared;
@@ -14,6 +15,7 @@ use std::borrow::Cow;
 use crate::nearby::prefetch;
 pub use cells::Cells;
 pub(crate) use cells::Columns;
+use further::Further;
 pub use layout::{Layout, ROW_BYTES, ValueKind};
 use row::Kind;
 pub use row::Row;
@@ -31,7 +33,7 @@ pub(crate) enum Values {
 /// What is known of a row besides its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowInfo {
-    /// The target: a class code or a number.
+    /// The target: a class code or a number; the first one where there are several ([`Block::further`]).
     pub label: f64,
     /// The sample weight, 1 if none was given.
     pub weight: f64,
@@ -54,6 +56,7 @@ pub struct Block {
     pub(crate) indices: Columns,
     pub(crate) values: Values,
     pub(crate) labels: Vec<f64>,
+    pub(crate) further: Further,
     pub(crate) weights: Vec<f64>,
     /// Empty where rows of another program have none.
     pub(crate) groups: Vec<u64>,
@@ -81,6 +84,7 @@ impl Block {
             indices: Columns::default(),
             values,
             labels: Vec::new(),
+            further: Further::new(layout.further()),
             weights: Vec::new(),
             groups: Vec::new(),
             ids: Vec::new(),
@@ -98,6 +102,7 @@ impl Block {
     pub fn reserve(&mut self, rows: usize, values: usize) {
         self.ends.reserve_exact(rows);
         self.labels.reserve_exact(rows);
+        self.further.reserve(rows);
         self.weights.reserve_exact(rows);
         self.groups.reserve_exact(rows);
         self.ids.reserve_exact(rows);
@@ -176,6 +181,16 @@ impl Block {
         let group = self.groups.get(i).copied().unwrap_or(0);
         let id = self.ids.get(i).copied().unwrap_or(i as u64);
         RowInfo { label: self.labels[i], weight: self.weights[i], group, id }
+    }
+
+    /// The targets of row `i` behind the first one, which is its label.
+    pub fn further(&self, i: usize) -> &[f64] {
+        self.further.of(i)
+    }
+
+    /// The further targets of the row that is pushed next, one less than the layout says.
+    pub fn add_further(&mut self, targets: &[f64]) {
+        self.further.push(targets);
     }
 
     /// Labels of all rows.

@@ -3,12 +3,12 @@ use super::*;
 use proptest::prelude::*;
 
 const LAYOUTS: [Layout; 6] = [
-    Layout { dense: false, values: ValueKind::Ones },
-    Layout { dense: false, values: ValueKind::PerRow },
-    Layout { dense: false, values: ValueKind::F32 },
-    Layout { dense: false, values: ValueKind::F64 },
-    Layout { dense: true, values: ValueKind::F32 },
-    Layout { dense: true, values: ValueKind::F64 },
+    Layout::new(false, ValueKind::Ones),
+    Layout::new(false, ValueKind::PerRow),
+    Layout::new(false, ValueKind::F32),
+    Layout::new(false, ValueKind::F64),
+    Layout::new(true, ValueKind::F32),
+    Layout::new(true, ValueKind::F64),
 ];
 
 /// Rows that fit `layout`, as plain pairs.

@@ -32,6 +32,11 @@ pub trait TextFormat: Send + Sync {
     /// Whether features have names.
     fn features_are_named(&self) -> bool;
 
+    /// What the targets are called, where a row has several and they have names; known once a parser has been made.
+    fn target_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What can only be said once everything has been parsed.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
@@ -69,6 +74,13 @@ pub struct LineError {
 }
 
 impl LineError {
+    /// A row with another number of targets than those before it.
+    pub(super) fn targets(at: usize, found: usize, expected: usize) -> LineError {
+        let count = |n: usize| if n == 1 { "1 target".to_string() } else { format!("{n} targets") };
+        let problem = format!("this row has {}, and the rows before it have {expected}", count(found));
+        LineError { at, problem, remedy: "give every row the same number of targets, with commas between them".into() }
+    }
+
     pub(super) fn locate(self, file: &str, first_line: u64, text: &[u8]) -> InputError {
         let before = &text[..self.at.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
@@ -109,6 +121,8 @@ pub struct TextSource {
     free: Option<Sender<Job>>,
     waiting: BTreeMap<u64, Outcome>,
     next: u64,
+    /// Targets behind the first in the rows so far.
+    further: Option<usize>,
     threads: Vec<JoinHandle<()>>,
     /// Pays for the batch that the consumer holds.
     lent: Reservation,
@@ -172,6 +186,7 @@ impl TextSource {
             free: Some(free_tx),
             waiting: BTreeMap::new(),
             next: 0,
+            further: None,
             threads,
             lent,
         })
@@ -194,6 +209,10 @@ impl RowSource for TextSource {
         };
         self.next += 1;
         let mut job = outcome?;
+        let found = job.batch.further_count();
+        if job.batch.rows() > 0 && *self.further.get_or_insert(found) != found {
+            return Err(job.other_targets(self.further.unwrap_or(0)));
+        }
         std::mem::swap(batch, &mut job.batch);
         // The job goes on with the batch that comes back, and with what paid for that one.
         job.release_text();
@@ -210,6 +229,10 @@ impl RowSource for TextSource {
 
     fn features_are_named(&self) -> bool {
         self.format.features_are_named()
+    }
+
+    fn target_names(&self) -> Vec<String> {
+        self.format.target_names()
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -21,6 +21,9 @@ pub enum NewtonError {
     /// The penalty is not ½‖w‖².
     #[error("--solver newton knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or --solver dual")]
     Penalty,
+    /// Several outputs in one objective.
+    #[error("--solver newton is for one output; leave it out for softmax, crammer-singer and several targets")]
+    Outputs,
 }
 
 /// Whether [`train`] can minimise this.
@@ -31,6 +34,9 @@ pub fn can_train(objective: &Objective) -> Result<(), NewtonError> {
         fn visit<L: SmoothLoss>(self, _loss: L) {}
     }
     objective.loss.visit_smooth(IsSmooth).map_err(NewtonError::Loss)?;
+    if objective.width() > 1 {
+        return Err(NewtonError::Outputs);
+    }
     if objective.is_plain_l2() { Ok(()) } else { Err(NewtonError::Penalty) }
 }
 

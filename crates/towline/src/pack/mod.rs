@@ -14,6 +14,7 @@ mod labels;
 mod packer;
 mod rows;
 mod scale;
+mod several;
 mod spill;
 mod weights;
 

@@ -10,8 +10,9 @@ use crate::block::Layout;
 use crate::input::libsvm::Precision;
 use crate::input::{FourierMap, Input, ReadOptions};
 
-/// The version of the store format that this program writes and reads.
-pub const VERSION: u64 = 1;
+/// The newest version of the store format that this program reads. Rows with one target, which older programs know too, are written
+/// as version 1; rows with several as version 2.
+pub const VERSION: u64 = 2;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";
 /// A manifest lists files and classes, never rows: a larger one is not ours.
@@ -51,8 +52,11 @@ pub struct Manifest {
     pub weighted: bool,
     /// Whether any row belongs to a group.
     pub grouped: bool,
-    /// What the labels look like.
+    /// What the labels look like; the first target where there are several.
     pub labels: LabelSummary,
+    /// All targets, where rows have several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSummary>,
     /// What the rows look like.
     pub row_summary: RowSummary,
     /// Where the rows came from.
@@ -142,6 +146,19 @@ pub struct LabelSummary {
     pub mean: f64,
 }
 
+/// One of several targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetSummary {
+    /// What it is called.
+    pub name: String,
+    /// The smallest number.
+    pub min: f64,
+    /// The largest number.
+    pub max: f64,
+    /// The mean number.
+    pub mean: f64,
+}
+
 /// What the rows look like.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowSummary {
@@ -190,10 +207,14 @@ impl Manifest {
             version: u64,
         }
         let VersionOnly { version } = serde_json::from_str(inner.get()).map_err(damaged)?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(StoreError::Version { path: store.to_path_buf(), found: version, supported: VERSION });
         }
-        serde_json::from_str(inner.get()).map_err(damaged)
+        let manifest: Manifest = serde_json::from_str(inner.get()).map_err(damaged)?;
+        if manifest.layout.targets as usize != manifest.targets.len().max(1) {
+            return Err(StoreError::damaged(&path, "it does not name as many targets as a row has"));
+        }
+        Ok(manifest)
     }
 
     /// The text of the file.

@@ -145,7 +145,7 @@ impl<'a> Learner<'a> {
             if !self.wants(block, i, first + i as u64) {
                 continue;
             }
-            self.rows.problem.look_back(block.row(i), &block.info(i));
+            self.rows.problem.look_back(block.row(i), &block.info(i), block.further(i));
             if place != ABSENT {
                 self.rows.push(residents, place, &block.info(i), &self.block_duals[i * width..][..width]);
             }
@@ -311,7 +311,7 @@ impl<'a> Learner<'a> {
                 // A start from another objective may lie outside the bounds of this one.
                 before.clear();
                 before.extend_from_slice(duals);
-                self.rows.problem.scan(block.row(i), &block.info(i), duals);
+                self.rows.problem.scan(block.row(i), &block.info(i), block.further(i), duals);
                 moved |= duals != before;
             } else {
                 moved |= duals.iter().any(|&dual| dual != 0.0);

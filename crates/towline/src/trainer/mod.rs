@@ -3,6 +3,7 @@
 //! Selective block minimization (SBM, Algorithm 1): a step loads new blocks beside the cached rows, sweeps over both, writes
 //! the dual variables back and chooses what to cache. Where everything fits into memory there is one step that never ends: the
 //! same code, without the disk.
+mod balance;
 mod cache;
 mod certificate;
 mod checkpoint;
@@ -20,6 +21,7 @@ mod proximal_certificate;
 mod recipes;
 mod run;
 mod schedule;
+mod side_by_side;
 mod single;
 mod task;
 mod zero;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::link::Identity;
 use super::proximal::Proximal;
 use crate::budget::{Budget, BudgetError, Reservation};
-use crate::objective::Objective;
+use crate::objective::{Objective, Targets};
 use crate::penalty::{AnyPenalty, SoftThreshold};
 use crate::residents::Residents;
 use crate::store::{BlockStore, ReadAhead, Shape};
@@ -55,7 +55,7 @@ impl Plan {
     /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes: vectors, width: 1 }, 1, budget)
+        Plan::with(store, Model { vector_bytes: vectors, width: 1, targets: 1 }, 1, budget)
     }
 
     /// Plans for so many models with this objective that train together.
@@ -99,7 +99,7 @@ impl Plan {
     /// Plans for one model that needs so many dense vectors and a dual variable a row.
     pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let vector_bytes = vectors * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes, width: 1 }, 1, budget)
+        Plan::with(store, Model { vector_bytes, width: 1, targets: 1 }, 1, budget)
     }
 
     fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
@@ -181,6 +181,8 @@ struct Model {
     vector_bytes: u64,
     /// Dual variables a row.
     width: u64,
+    /// Numbers that a row should come to.
+    targets: u64,
 }
 
 impl Model {
@@ -192,12 +194,13 @@ impl Model {
             AnyPenalty::Group(group) => (Proximal::<SoftThreshold>::VECTORS, group.groups.bytes()),
             _ => (Proximal::<SoftThreshold>::VECTORS, 0),
         };
-        Model { vector_bytes: vectors * 8 * columns * width + more, width }
+        let targets = if matches!(objective.targets, Targets::Several { .. }) { width } else { 1 };
+        Model { vector_bytes: vectors * 8 * columns * width + more, width, targets }
     }
 
     /// Bytes for each of its resident rows.
     fn row_bytes(&self) -> u64 {
-        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1)
+        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1) + 8 * (self.targets - 1)
     }
 }
 

@@ -8,13 +8,15 @@ use super::plan::Plan;
 use super::problem::Problem;
 use super::proximal::Proximal;
 use super::run::Run;
+use super::side_by_side::Plain;
 use super::single::Single;
 use super::{Cost, Observer, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::loss::classes::{CrammerSinger, Softmax};
+use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use crate::loss::{Loss, LossVisitor};
-use crate::objective::{Multiclass, Objective};
-use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
+use crate::objective::{Multiclass, Objective, Targets};
+use crate::penalty::{AnyPenalty, Group as GroupPenalty, GroupMap, GroupShrinkage, NuclearShrinkage, SoftThreshold};
 use crate::store::BlockStore;
 
 /// Trains one model on `store` within `budget`: the first task, which should be the only one.
@@ -49,9 +51,11 @@ pub fn train_all(
 /// Whether models of both objectives take the same memory, and so one plan is for both.
 fn is_alike(a: &Objective, b: &Objective) -> bool {
     let is_group = |objective: &Objective| matches!(objective.penalty, AnyPenalty::Group(_));
+    let is_several = |objective: &Objective| matches!(objective.targets, Targets::Several { .. });
     let kind = |objective: &Objective| objective.targets.multiclass();
     a.loss == b.loss
         && kind(a) == kind(b)
+        && is_several(a) == is_several(b)
         && a.is_plain_l2() == b.is_plain_l2()
         && is_group(a) == is_group(b)
         && a.width() == b.width()
@@ -76,10 +80,34 @@ pub struct Group<'a, E> {
 /// What a task asks for, as one of the kinds of problems.
 pub fn problem(task: &Task, columns: usize) -> Box<dyn Problem> {
     let objective = &task.objective;
-    match objective.targets.multiclass() {
-        Some(Multiclass::CrammerSinger) => Box::new(Joint::new(CrammerSinger, columns, objective.clone())),
-        Some(Multiclass::Softmax) => Box::new(Joint::new(Softmax, columns, objective.clone())),
-        Some(Multiclass::OneVsRest) | None => objective.loss.visit(WithLoss { task, columns }),
+    match (&objective.targets, objective.targets.multiclass()) {
+        (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns),
+        (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns),
+        (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns),
+        (_, Some(Multiclass::OneVsRest) | None) => objective.loss.visit(WithLoss { task, columns }),
+    }
+}
+
+/// All outputs in one objective, with the penalty that the task asks for.
+fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize) -> Box<dyn Problem> {
+    let objective = task.objective.clone();
+    if objective.is_plain_l2() {
+        return Box::new(Joint::new(loss, Plain::new(columns, objective.width(), objective.bias), objective));
+    }
+    let curvature = loss.curvature();
+    match &task.objective.penalty {
+        AnyPenalty::Group(group) => {
+            let lazy = GroupShrinkage::new(group.clone(), 1.0);
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
+        AnyPenalty::Nuclear(nuclear) => {
+            let lazy = NuclearShrinkage::new(*nuclear, 1.0);
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
+        _ => {
+            let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
     }
 }
 
@@ -97,14 +125,21 @@ impl LossVisitor for WithLoss<'_> {
         if objective.is_plain_l2() {
             return Box::new(Single::new(loss, Identity::new(columns, objective.bias), objective));
         }
+        let curvature = objective.loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
                 let lazy = GroupShrinkage::new(group.clone(), 1.0);
-                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            }
+            AnyPenalty::Nuclear(nuclear) => {
+                // The one singular value of a vector is its length: all features are one group.
+                let group = GroupPenalty { lambda: nuclear.lambda, groups: GroupMap::whole(columns + 1) };
+                let lazy = GroupShrinkage::new(group, 1.0);
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
             }
             _ => {
                 let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
-                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
             }
         }
     }

@@ -71,7 +71,7 @@ impl<L: Loss, K: Link> OwnRows for Single<L, K> {
         self.objective.row(info).1 > 0.0
     }
 
-    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
+    fn push(&mut self, info: &RowInfo, _further: &[f64], sq_norm: f64, duals: &[f64]) {
         let state = self.state(info, sq_norm, duals[0]);
         self.states.push(state);
     }
@@ -147,7 +147,7 @@ impl<L: Loss, K: Link> Certify for Single<L, K> {
         self.loss.slack(state.y, z, state.beta, state.c)
     }
 
-    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]) {
+    fn scan(&mut self, row: Row, info: &RowInfo, _further: &[f64], duals: &mut [f64]) {
         let state = self.state(info, 0.0, duals[0]);
         duals[0] = state.beta;
         self.link.scan(self.loss, row, &state);
@@ -165,7 +165,7 @@ impl<L: Loss, K: Link> LookBack for Single<L, K> {
         remembers
     }
 
-    fn look_back(&mut self, row: Row, info: &RowInfo) {
+    fn look_back(&mut self, row: Row, info: &RowInfo, _further: &[f64]) {
         let Some(losses) = &mut self.look_back else { return };
         let (y, c) = self.objective.row(info);
         let w = self.link.remembered();

@@ -1,7 +1,7 @@
 //! What goes round between the reader, the parsers and the consumer.
 use std::sync::Arc;
 
-use super::RecordParser;
+use super::{LineError, RecordParser};
 use crate::budget::{BudgetError, Reservation};
 use crate::input::{InputError, RowBatch};
 
@@ -35,6 +35,20 @@ impl Job {
             self.batch = RowBatch::default();
         }
         self.paid.resize(normal)
+    }
+
+    /// The refusal of its first row, which has another number of targets than `further` and one.
+    pub(super) fn other_targets(&self, further: usize) -> InputError {
+        let mut at = 0;
+        for line in self.text.split(|&byte| byte == b'\n') {
+            let row = line.trim_ascii();
+            if !row.is_empty() && row[0] != b'#' {
+                break;
+            }
+            at += line.len() + 1;
+        }
+        let error = LineError::targets(at, self.batch.further_count() + 1, further + 1);
+        error.locate(&self.file, self.first_line, &self.text)
     }
 
     pub(super) fn parse(mut self) -> Outcome {

@@ -47,7 +47,7 @@ pub fn least_layout(block: &Block) -> Layout {
         Values::F32(v) => floats_kind(block, v, |_| true),
         Values::F64(v) => floats_kind(block, v, |v| f64::from(v as f32) == v),
     };
-    if dense && values >= ValueKind::F32 { Layout { dense, values } } else { Layout { dense: false, values } }
+    Layout { dense: dense && values >= ValueKind::F32, values, ..block.layout() }
 }
 
 fn is_dense(block: &Block) -> bool {
