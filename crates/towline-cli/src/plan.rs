@@ -75,6 +75,7 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         ),
         line("  read-ahead", size::show(plan.read_ahead_bytes)),
         line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
+        line("  rows by column", size::show(plan.column_bytes)),
         line("  left over", size::show(plan.budget_bytes.saturating_sub(used))),
         line("reading", how),
         line("least budget", size::show(plan.least_bytes)),

@@ -16,7 +16,7 @@ use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Plan, Selection, Status, Task, TrainOptions};
+use towline::trainer::{Plan, Selection, Solver, Status, Task, TrainOptions};
 
 use crate::eval::judge;
 use crate::exit::NOT_CONVERGED;
@@ -70,7 +70,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     pub(crate) method: Method,
     #[command(flatten)]
-    recipe: RecipeArguments,
+    pub(crate) recipe: RecipeArguments,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -246,7 +246,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
             match recipe.note() {
                 Some(note) if talk => eprintln!("note: {note}"),
-                None if talk => announce(&tasks, &store, &budget)?,
+                None if talk => announce(&tasks, arguments.recipe.solver(arguments.method), &store, &budget)?,
                 _ => {}
             }
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
@@ -287,8 +287,8 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
 }
 
 /// Says how the budget is spent, and what the run goes on from.
-fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
-    let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
+fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
     eprint!("{}", plan::text(&plan, store.blocks().len()));
     if together < tasks.len() {
         eprintln!(
@@ -324,6 +324,7 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
         rounds: sweeps.or(how.rounds),
         seed: arguments.seed,
         centre,
+        solver: arguments.recipe.solver(arguments.method),
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
         stop: Arc::default(),
     })

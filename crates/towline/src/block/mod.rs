@@ -6,6 +6,7 @@
 mod cells;
 mod row;
 mod shared;
+mod transpose;
 
 use std::borrow::Cow;
 

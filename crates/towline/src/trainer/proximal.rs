@@ -114,6 +114,37 @@ impl<P: LazyProx> Proximal<P> {
         link
     }
 
+    /// The value of the constant feature.
+    pub fn bias(&self) -> f64 {
+        self.bias
+    }
+
+    /// Whether the constant feature is free of the penalty.
+    pub fn intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// η, and that of an intercept.
+    pub fn etas(&self) -> (f64, f64) {
+        (self.eta, self.constant_eta)
+    }
+
+    /// u = p + ηv.
+    pub fn towards(&self) -> &[f64] {
+        &self.u
+    }
+
+    /// prox(u), all of it.
+    pub fn weights_now(&self) -> Vec<f64> {
+        (0..self.u.len()).map(|j| self.weight(j)).collect()
+    }
+
+    /// v ← v + Σ βx.
+    pub fn add_rows<'a>(&mut self, rows: impl Iterator<Item = (Row<'a>, f64)>) {
+        rows.filter(|(_, beta)| *beta != 0.0).for_each(|(row, beta)| self.add(row, beta));
+        self.renew();
+    }
+
     fn last(&self) -> usize {
         self.u.len() - 1
     }
@@ -259,7 +290,8 @@ impl<P: LazyProx> Link for Proximal<P> {
         let is_bounded = !matches!(self.penalty, AnyPenalty::None(_));
         let scales = if is_bounded { self.penalty.dual_scales(&self.v[..self.penalised()]) } else { [1.0; 2] };
         let balanced = self.summed && self.intercept && is_bounded;
-        self.scan = ProximalScan::new(scales, balanced.then_some(dual_sums));
+        self.scan = ProximalScan::new(balanced.then_some(dual_sums));
+        self.scan.set_scales(scales);
         self.v.fill(0.0);
     }
 

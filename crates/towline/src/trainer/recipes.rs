@@ -9,10 +9,11 @@ use super::problem::Problem;
 use super::proximal::Proximal;
 use super::run::Run;
 use super::single::Single;
-use super::{Cost, Observer, Status, Task, TrainError, TrainOptions, Trained};
+use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
+use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups};
 use crate::loss::classes::{CrammerSinger, Softmax};
-use crate::loss::{Loss, LossVisitor};
+use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::objective::{Multiclass, Objective};
 use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
 use crate::store::BlockStore;
@@ -74,8 +75,14 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize) -> Box<dyn Problem> {
+pub fn problem(task: &Task, columns: usize, plan: &Plan) -> Box<dyn Problem> {
     let objective = &task.objective;
+    let in_memory = plan.in_memory;
+    if plan.solver == Solver::Columns
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, in_memory })
+    {
+        return problem;
+    }
     match objective.targets.multiclass() {
         Some(Multiclass::CrammerSinger) => Box::new(Joint::new(CrammerSinger, columns, objective.clone())),
         Some(Multiclass::Softmax) => Box::new(Joint::new(Softmax, columns, objective.clone())),
@@ -110,12 +117,46 @@ impl LossVisitor for WithLoss<'_> {
     }
 }
 
+struct ByColumn<'a> {
+    task: &'a Task,
+    columns: usize,
+    in_memory: bool,
+}
+
+impl SmoothLossVisitor for ByColumn<'_> {
+    type Out = Box<dyn Problem>;
+
+    fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
+        let ByColumn { task, columns, in_memory } = self;
+        let objective = task.objective.clone();
+        let penalised = columns + usize::from(!objective.intercept);
+        match &task.objective.penalty {
+            AnyPenalty::Group(group) => {
+                let parts = Groups::new(group, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, GroupShrinkage::new(group.clone(), 1.0));
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+            }
+            penalty => {
+                let parts = Coordinates::new(penalty, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, SoftThreshold { threshold: 0.0, factor: 1.0 });
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+            }
+        }
+    }
+}
+
 impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
     pub fn run(self) -> Result<Cost, E> {
         let Group { store, tasks, options, budget, observer, chain, each } = self;
-        let plan = Plan::for_wave(&*store, &tasks[0].objective, tasks.len(), budget);
-        let (plan, mut size) = plan.map_err(TrainError::from)?;
+        let plan = Plan::for_solver(&*store, &tasks[0].objective, options.solver, tasks.len(), budget);
+        let (plan, mut size) = plan?;
         if chain.is_some() && plan.in_memory {
             // No reading is saved by more of them, and a start from nearby is lost.
             size = size.min(options.threads.max(1));

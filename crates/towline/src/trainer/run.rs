@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::plan::{Plan, READ_AHEAD};
 use super::problem_rows::renumber;
 use super::recipes;
-use super::{Certificate, Cost, Observer, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use super::{Certificate, Cost, Observer, Solver, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
 use crate::order::shuffle;
 use crate::residents::Residents;
@@ -40,7 +40,7 @@ pub struct Run<'a> {
     cost: Cost,
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
     earlier: Cost,
-    _paid: [Reservation; 3],
+    _paid: [Reservation; 4],
 }
 
 impl<'a> Run<'a> {
@@ -86,7 +86,8 @@ impl<'a> Run<'a> {
     /// Trains a wave of models together.
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
-        let new = |task| Learner::new(recipes::problem(task, columns as usize), task, self.options, &self.plan, rows);
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan);
+        let new = |task| Learner::new(problem(task), task, self.options, &self.plan, rows);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
             self.run_in_memory(&mut learners)?;
@@ -115,6 +116,9 @@ impl<'a> Run<'a> {
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
         }
         self.cost.passes = 1;
+        if self.plan.solver == Solver::Columns {
+            self.residents.turn();
+        }
         loop {
             let (residents, limits) = (&self.residents, &self.limits);
             let looked = Instant::now();
@@ -167,6 +171,9 @@ impl<'a> Run<'a> {
             self.take_blocks(blocks, learners)?;
             if !training {
                 continue;
+            }
+            if self.plan.solver == Solver::Columns {
+                self.residents.turn();
             }
             let residents = &self.residents;
             each(&self.threads, learners, |learner| match learner.phase {
