@@ -116,9 +116,7 @@ impl<'a> Run<'a> {
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
         }
         self.cost.passes = 1;
-        if self.plan.solver == Solver::Columns {
-            self.residents.turn();
-        }
+        self.turn(learners);
         loop {
             let (residents, limits) = (&self.residents, &self.limits);
             let looked = Instant::now();
@@ -172,9 +170,7 @@ impl<'a> Run<'a> {
             if !training {
                 continue;
             }
-            if self.plan.solver == Solver::Columns {
-                self.residents.turn();
-            }
+            self.turn(learners);
             let residents = &self.residents;
             each(&self.threads, learners, |learner| match learner.phase {
                 Phase::Training => learner.solve_step(residents),
@@ -188,6 +184,17 @@ impl<'a> Run<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Lays the rows in memory out by column, if that is how they are solved.
+    fn turn(&mut self, learners: &mut [Learner]) {
+        let begin = Instant::now();
+        if self.plan.solver == Solver::Columns {
+            self.residents.turn();
+        }
+        if let Some(first) = learners.first_mut() {
+            first.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        }
     }
 
     /// Groups blocks into steps: as many as fit beside the cache.
