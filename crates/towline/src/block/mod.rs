@@ -9,6 +9,7 @@ mod further;
 mod layout;
 mod row;
 mod shared;
+mod transpose;
 
 use std::borrow::Cow;
 
