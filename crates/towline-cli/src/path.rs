@@ -102,7 +102,10 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         bail!("a path tells two classes apart, and there are {}; name one with --positive LABEL", classes.len());
     }
     if objective.width() > 1 {
-        bail!("a path predicts one number, and rows of this store have {}; pack them with one --label", objective.width());
+        bail!(
+            "a path predicts one number, and rows of this store have {}; pack them with one --label",
+            objective.width()
+        );
     }
     let checkpoint = CheckpointFile { path: folder.join("path.duals"), store: StoreFingerprint::of(store.manifest()) };
     let task = Task { checkpoint: Some(checkpoint.clone()), ..Task::new(objective) };
