@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use towline::budget::Budget;
-use towline::evaluate::{self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality, SeveralQuality, SeveralSums};
+use towline::evaluate::{
+    self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality, SeveralQuality, SeveralSums, TargetQuality,
+};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
@@ -209,7 +211,7 @@ fn text(model: &Model, quality: &Quality) -> String {
             line("RMSE", format!("{:.6}", q.rmse));
             line("MAE", format!("{:.6}", q.mae));
             line("mean R²", share(q.r2));
-            for (name, target) in &q.targets {
+            for TargetQuality { name, quality: target } in &q.targets {
                 line(name, format!("RMSE {:.6}, MAE {:.6}, R² {}", target.rmse, target.mae, share(target.r2)));
             }
         }

@@ -69,8 +69,18 @@ pub struct SeveralQuality {
     pub mae: f64,
     /// The mean over targets. `None` if one of them has no variance.
     pub r2: Option<f64>,
-    /// Name and quality of each.
-    pub targets: Vec<(String, NumberQuality)>,
+    /// Each of them.
+    pub targets: Vec<TargetQuality>,
+}
+
+/// Quality of one of several numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetQuality {
+    /// What it is called.
+    pub name: String,
+    /// How good its predictions are.
+    #[serde(flatten)]
+    pub quality: NumberQuality,
 }
 
 /// Judges several numbers a row, while they come.
@@ -112,13 +122,14 @@ impl SeveralSums {
         let (n, rows) = (self.rows.max(1.0), self.rows as u64);
         let judge = |(name, sums): (String, NumberSums)| {
             let r2 = (sums.variance > 0.0).then(|| 1.0 - sums.squared / sums.variance);
-            (name, NumberQuality { rows, rmse: (sums.squared / n).sqrt(), mae: sums.absolute / n, r2 })
+            let quality = NumberQuality { rows, rmse: (sums.squared / n).sqrt(), mae: sums.absolute / n, r2 };
+            TargetQuality { name, quality }
         };
-        let targets: Vec<(String, NumberQuality)> = self.targets.into_iter().map(judge).collect();
+        let targets: Vec<TargetQuality> = self.targets.into_iter().map(judge).collect();
         let mean = |of: &dyn Fn(&NumberQuality) -> f64| {
-            targets.iter().map(|target| of(&target.1)).sum::<f64>() / targets.len().max(1) as f64
+            targets.iter().map(|target| of(&target.quality)).sum::<f64>() / targets.len().max(1) as f64
         };
-        let all: Option<f64> = targets.iter().map(|target| target.1.r2).sum();
+        let all: Option<f64> = targets.iter().map(|target| target.quality.r2).sum();
         SeveralQuality {
             rows,
             rmse: mean(&|target| target.rmse * target.rmse).sqrt(),
@@ -299,13 +310,13 @@ mod tests {
         let mut sums = SeveralSums::new(&["a".to_string(), "b".to_string()]);
         rows.iter().for_each(|(predicted, truths)| sums.add(predicted, truths.iter()));
         let quality = sums.finish();
-        for (m, (_, target)) in quality.targets.iter().enumerate() {
+        for (m, TargetQuality { quality: target, .. }) in quality.targets.iter().enumerate() {
             let pairs: Vec<(f64, f64)> = rows.iter().map(|(predicted, truths)| (predicted[m], truths[m])).collect();
             let alone = numbers(&pairs);
             assert!((target.rmse - alone.rmse).abs() < 1e-12 && (target.mae - alone.mae).abs() < 1e-12);
             assert!((target.r2.unwrap() - alone.r2.unwrap()).abs() < 1e-12);
         }
-        let mean = quality.targets.iter().map(|target| target.1.r2.unwrap()).sum::<f64>() / 2.0;
+        let mean = quality.targets.iter().map(|target| target.quality.r2.unwrap()).sum::<f64>() / 2.0;
         assert!((quality.r2.unwrap() - mean).abs() < 1e-12);
     }
 }

@@ -81,8 +81,9 @@ impl Spectrum {
             return;
         }
         let tau = (aqq - app) / (2.0 * apq);
-        let tangent = tau.signum() / (tau.abs() + tau.hypot(1.0));
-        let cosine = 1.0 / tangent.hypot(1.0);
+        // Where τ² overflows, the tangent is 0, which it nearly is.
+        let tangent = tau.signum() / (tau.abs() + (1.0 + tau * tau).sqrt());
+        let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
         let sine = tangent * cosine;
         for k in 0..n {
             let (a, b) = (self.turned[k * n + p], self.turned[k * n + q]);
