@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
         let mut sums = rounds.scan_active(pages)?;
         let Rounds { loss, objective, reference, active, weights, .. } = rounds;
         let look = Look { objective, reference };
-        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (pages, self.budget))?;
+        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (self.store, pages, self.budget))?;
         cost.certify_seconds = begin.elapsed().as_secs_f64();
         rounds.cost = rounds.cost.with(&cost);
         Ok(sums)
