@@ -8,7 +8,7 @@ use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
-use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
+use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, StoreError};
 use crate::trainer::{Certificate, Cost, Identity, Link, READ_AHEAD, TrainError};
 use crate::truncation::Ceiling;
 
@@ -140,8 +140,12 @@ pub fn scan_others<L: Loss>(
             let z = weights.margin(block.row(i));
             sums.add(loss, &ceiling, (y, c, 0.0), (z, look.reference_margin(block.row(i))));
             if y * z < 1.0 && !ceiling.is_outlier(y, z) {
-                active.push(loss, (&block, i), (position, 0.0), look.objective, pages)?;
                 sums.missing += 1;
+                match active.push(loss, (&block, i), (position, 0.0), look.objective, pages) {
+                    // Where memory is short, queries bring those that are still missing.
+                    Err(TrainError::Budget(_) | TrainError::Store(StoreError::Budget(_))) | Ok(()) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         first += block.rows() as u64;
