@@ -99,6 +99,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             let sums = self.scan(&mut rounds, pages)?;
+            rounds.was_scanned = true;
             let (now, then) = (rounds.sq_norm(), sq_norm(&rounds.reference));
             let (found, certificate) = (sums.truncated_objective(now), sums.certificate(now));
             let known = sums.reference_certificate(now, then);
@@ -127,7 +128,7 @@ impl<'a> Run<'a> {
         Ok(Trained { weights, duals, status, certificate, cost, by_columns: false, baseline: None, sums: Vec::new() })
     }
 
-    /// Begins with the model of a few rows, whose support rows are active.
+    /// Begins with the model of a few rows, which are active.
     fn begin<L: Loss, S: BlockSolver<L>>(
         &self,
         loss: L,
@@ -165,6 +166,7 @@ impl<'a> Run<'a> {
             weights: Identity::new(shape.columns as usize, self.task.objective.bias),
             reference: first.weights.clone(),
             search,
+            was_scanned: false,
             random: Xoshiro256PlusPlus::seed_from_u64(self.options.seed),
             cost: first.cost,
             pages_before,
@@ -192,7 +194,7 @@ impl<'a> Run<'a> {
         let mut sums = rounds.scan_active(pages)?;
         let Rounds { loss, objective, reference, active, weights, .. } = rounds;
         let look = Look { objective, reference };
-        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (pages, self.budget))?;
+        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (self.store, pages, self.budget))?;
         cost.certify_seconds = begin.elapsed().as_secs_f64();
         rounds.cost = rounds.cost.with(&cost);
         Ok(sums)
@@ -225,7 +227,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes the support rows of the first model active, with their dual variables.
+/// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
+/// the others w turns away from them. On kddcup99 that was good for test errors of 60 % between two rounds.
 fn activate<L: Loss, S: BlockSolver<L>>(
     rounds: &mut Rounds<L, S>,
     first: &FirstModel,
@@ -238,8 +241,8 @@ fn activate<L: Loss, S: BlockSolver<L>>(
         block.clear();
         first.sample.read(BlockId(id), &mut buffers, &mut block)?;
         for (i, &(position, beta)) in (0..block.rows()).zip(&mut duals) {
+            rounds.active.push(rounds.loss, (&block, i), (position, beta), rounds.objective, pages)?;
             if beta != 0.0 {
-                rounds.active.push(rounds.loss, (&block, i), (position, beta), rounds.objective, pages)?;
                 rounds.weights.add(block.row(i), beta);
             }
         }
