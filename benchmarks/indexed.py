@@ -13,7 +13,6 @@ spent on test scores is subtracted. The convex model is LIBLINEAR's (-s 3) if li
 """
 import argparse
 import csv
-import datetime
 import gzip
 import json
 import os
@@ -26,6 +25,7 @@ import zlib
 
 import common
 from common import HERE
+from record import Record
 
 
 def arguments():
@@ -109,14 +109,11 @@ def prepare(options, work):
     return sets
 
 
-class Bench:
+class Bench(Record):
     def __init__(self, options, towline, work):
         self.options, self.towline, self.work = options, towline, work
-        self.rows, self.facts, self.notes = [], [], []
-
-    def row(self, *cells):
-        self.rows.append(cells)
-        print("  " + " | ".join(cells), file=sys.stderr)
+        super().__init__("Training with an index", "`benchmarks/indexed.py` says what exactly is timed; a ratio above 1 is in favour of the index.",
+                         ("what", "with an index", "without", "ratio", "must reach"))
 
     def train(self, data, method, memory, *more):
         """A run: its summary, and its trace with test errors."""
@@ -192,29 +189,9 @@ def main():
         work = pathlib.Path(work)
         bench = Bench(options, towline, work)
         for data in prepare(options, work):
-            print(data.name, file=sys.stderr)
-            try:
+            with bench.part(data.name):
                 measure(bench, data)
-            except (common.Failed, KeyboardInterrupt) as failure:
-                # What was measured before is worth keeping.
-                bench.notes.append(f"{data.name} did not end: {str(failure).splitlines()[-1] if str(failure) else 'interrupted'}")
-    write_record(options, bench, common.machine(), common.versions(towline, None))
-
-
-def write_record(options, bench, machine, versions):
-    date = datetime.date.today().isoformat()
-    gigabytes = machine["memory_bytes"] / 2**30
-    text = f"# Training with an index, {date}\n\n{machine['processor']}, {machine['cores']} cores, {gigabytes:.0f} GiB, {machine['system']}. "
-    text += "`benchmarks/indexed.py` says what exactly is timed; a ratio above 1 is in favour of the index.\n\n"
-    text += common.table(["program", "version"], versions.items()) + "\n"
-    text += common.table(["what", "with an index", "without", "ratio", "must reach"], bench.rows)
-    text += "".join(f"- {note}\n" for note in bench.notes)
-    records = pathlib.Path(options.records)
-    records.mkdir(parents=True, exist_ok=True)
-    (records / f"{date}-indexed.md").write_text(text)
-    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "facts": bench.facts}
-    (records / f"{date}-indexed.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(text)
+    bench.write(options.records, "indexed", common.versions(towline, None))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
-use towline::trainer::Plan;
+use towline::trainer::{Plan, Solver};
 
 use crate::penalty::PenaltyArguments;
 use crate::{show, size};
@@ -62,14 +62,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The plan as a table.
 pub fn text(plan: &Plan, blocks: usize) -> String {
     let line = |name: &str, value: String| (name.to_string(), value);
-    let used = plan.weight_bytes + plan.dual_bytes + plan.read_ahead_bytes + plan.resident_bytes;
     let rows = format!("{} rows, {} values", show::count(plan.resident_rows), show::count(plan.resident_values));
     let how = if plan.in_memory {
         format!("everything fits: {} are read once", size::show(plan.pass_bytes))
     } else {
         format!("{} blocks, {} from disk in every pass", show::count(blocks as u64), size::show(plan.pass_bytes))
     };
-    show::table(&[
+    let mut lines = vec![
         line(
             "budget",
             size::show(plan.budget_bytes)
@@ -82,8 +81,21 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         ),
         line("  read-ahead", size::show(plan.read_ahead_bytes)),
         line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
-        line("  left over", size::show(plan.budget_bytes.saturating_sub(used))),
+    ];
+    if plan.solver == Solver::Columns {
+        lines.push(line("  rows by column", size::show(plan.column_bytes)));
+    }
+    lines.extend([
+        line("  left over", size::show(plan.budget_bytes.saturating_sub(plan.used_bytes()))),
         line("reading", how),
         line("least budget", size::show(plan.least_bytes)),
-    ])
+    ]);
+    match (plan.solver, plan.columns_from_bytes) {
+        (Solver::Columns, _) => lines.push(line("solver", "coordinate descent on columns".into())),
+        (_, Some(bytes)) => {
+            lines.push(line("solver", format!("dual coordinate descent; on columns with --memory {bytes} or more")))
+        }
+        (_, None) => {}
+    }
+    show::table(&lines)
 }

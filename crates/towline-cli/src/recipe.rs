@@ -4,6 +4,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use clap::ValueEnum;
 use towline::budget::Budget;
+use towline::columns;
 use towline::index::{Forest, IndexManifest, PageCache};
 use towline::indexed::{self, IndexedOptions};
 use towline::loss::AnyLoss;
@@ -11,7 +12,8 @@ use towline::newton;
 use towline::objective::Objective;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
-    Cost, Observer, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train, train_all,
+    Cost, Observer, Solver, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
+    train_all,
 };
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
@@ -30,15 +32,20 @@ pub struct RecipeArguments {
     /// Rows that a query of the index is to find
     #[arg(long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
     query_rows: u64,
-    /// How the problem is solved: dual coordinate descent, or Newton steps in the primal
-    #[arg(long, value_enum, default_value_t = SolverChoice::Dual)]
-    solver: SolverChoice,
+    /// How the problem of the rows in memory is solved
+    #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
+    pub solver: SolverChoice,
 }
 
+/// How the problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SolverChoice {
+pub enum SolverChoice {
+    /// Columns where all rows fit into memory twice and the penalty makes zeros, else dual
+    Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,
+    /// Coordinate descent on columns, for losses with a continuous slope and the penalties l1, elastic-net and group
+    Columns,
     /// Trust-region Newton, for losses with a continuous slope and the penalty l2
     Newton,
 }
@@ -56,6 +63,15 @@ pub enum Recipe {
 }
 
 impl RecipeArguments {
+    /// How trainers by blocks solve the problem of the rows in memory. A method with a name means its own way, unless another is typed.
+    pub fn solver(&self, method: Method) -> Solver {
+        match self.solver {
+            SolverChoice::Auto if method == Method::Auto => Solver::Auto,
+            SolverChoice::Columns => Solver::Columns,
+            SolverChoice::Auto | SolverChoice::Dual | SolverChoice::Newton => Solver::Dual,
+        }
+    }
+
     /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed.
     pub fn choose(
         &self,
@@ -77,6 +93,9 @@ impl RecipeArguments {
             None => is_own.then_some(1.0),
         };
         let newton = self.solver == SolverChoice::Newton || method.is_primal();
+        if self.solver == SolverChoice::Columns {
+            columns::can_train(objective)?;
+        }
         if is_own && is_typed("solver") && newton != method.is_primal() {
             bail!("the method says how it solves; leave --solver out");
         }

@@ -14,6 +14,7 @@ pub fn json(
     header: &Header,
     pack_seconds: f64,
     begin: Instant,
+    solver: Option<&str>,
     quality: Option<&Quality>,
 ) -> anyhow::Result<serde_json::Value> {
     let (certificate, cost) = (header.certificate, &header.cost);
@@ -32,6 +33,7 @@ pub fn json(
         "objective": certificate.map(|certificate| certificate.objective),
         "dual_objective": certificate.map(|certificate| certificate.dual_objective),
         "relative_gap": certificate.map(|certificate| certificate.relative_gap()),
+        "solver": solver,
         "passes": cost.passes,
         "sweeps": cost.sweeps,
         "bytes_read": cost.bytes_read,
@@ -50,8 +52,15 @@ pub fn json(
     }))
 }
 
-/// For a person; `goes_on` says whether the same command would go on from an interruption.
-pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, quality: Option<&Quality>) -> String {
+/// For a person; `goes_on` says whether the same command would go on from an interruption, `solver` which way was chosen if there was a choice.
+pub fn text(
+    output: &Path,
+    header: &Header,
+    goes_on: bool,
+    pack_seconds: f64,
+    solver: Option<&str>,
+    quality: Option<&Quality>,
+) -> String {
     let cost = &header.cost;
     let is_baseline = header.baseline.is_some();
     let line = |name: &str, value: String| (name.to_string(), value);
@@ -81,6 +90,7 @@ pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, qu
             line("support rows", show::count(certificate.support)),
         ]);
     }
+    lines.extend(solver.map(|solver| line("solver", solver.to_string())));
     lines.extend([
         line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
         line("bytes read", size::show(cost.bytes_read)),

@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         };
         let cost = Cost { seconds: limits.seconds(), ..rounds.cost_so_far(pages) };
         let duals = self.duals(&mut rounds, pages)?;
-        Ok(Trained { weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+        Ok(Trained { weights, duals, status, certificate, cost, by_columns: false, baseline: None, sums: Vec::new() })
     }
 
     /// Begins with the model of a few rows, whose support rows are active.

@@ -8,6 +8,7 @@
 pub mod arrow;
 pub mod batch;
 pub mod bytes;
+mod choices;
 pub mod csv;
 mod detect;
 pub mod fourier;

@@ -107,7 +107,16 @@ impl SmoothLossVisitor for WithLoss<'_> {
         };
         let duals = duals(loss, &mut rows, &minimiser.w, options, shape.rows)?;
         let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
-        Ok(Trained { weights: minimiser.w, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+        Ok(Trained {
+            weights: minimiser.w,
+            duals,
+            status,
+            certificate,
+            cost,
+            by_columns: false,
+            baseline: None,
+            sums: Vec::new(),
+        })
     }
 }
 

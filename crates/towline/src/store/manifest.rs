@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::StoreError;
 use crate::block::Layout;
 use crate::input::libsvm::Precision;
-use crate::input::{FourierMap, Input};
+use crate::input::{FourierMap, Input, ReadOptions};
 
 /// The newest version of the store format that this program reads. Rows with one target, which older programs know too, are written
 /// as version 1; rows with several as version 2.
@@ -105,20 +105,29 @@ pub struct Source {
     /// When it was last changed, in nanoseconds since 1970; 0 if unknown.
     #[serde(default)]
     pub modified: u64,
+    /// The options of reading that decide what rows a file holds, as on a command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reading: String,
     /// The generation that it became part of.
     pub generation: u64,
 }
 
 impl Source {
-    /// An input as it is now.
-    pub fn of(input: &Input, generation: u64) -> Source {
+    /// An input as it is now, read with `options`.
+    pub fn of(input: &Input, options: &ReadOptions, generation: u64) -> Source {
         let modified = match input {
             Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
             Input::Stdin | Input::Follow(_) => None,
         };
         let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = since.map_or(0, |since| since.as_nanos() as u64);
-        Source { name: input.name(), bytes: input.size_bytes().unwrap_or(0), modified, generation }
+        Source {
+            name: input.name(),
+            bytes: input.size_bytes().unwrap_or(0),
+            modified,
+            reading: options.choices(),
+            generation,
+        }
     }
 }
 

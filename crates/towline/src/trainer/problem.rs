@@ -16,6 +16,12 @@ pub trait Problem: OwnRows + Certify + LookBack + Send {
     /// Visits its rows in the order that `order` has laid out.
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep;
 
+    /// A certificate that needs no scan, where all rows are in memory; `None` from a problem that has to scan them.
+    fn certify(&mut self, rows: View) -> Option<Certificate> {
+        let _ = rows;
+        None
+    }
+
     /// How much its row `i` is worth keeping in memory.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64;
 

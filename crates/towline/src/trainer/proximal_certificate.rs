@@ -56,9 +56,20 @@ pub struct ProximalScan {
 }
 
 impl ProximalScan {
-    /// Begins a scan that tries these multiples of all dual variables, balanced first if their sums are given.
-    pub fn new(scales: [f64; 2], dual_sums: Option<[f64; 2]>) -> Self {
-        ProximalScan { scales, balance: dual_sums.map_or([1.0; 2], balance), ..Default::default() }
+    /// Begins a scan, with dual variables balanced first if their sums are given.
+    pub fn new(dual_sums: Option<[f64; 2]>) -> Self {
+        ProximalScan { scales: [1.0; 2], balance: dual_sums.map_or([1.0; 2], balance), ..Default::default() }
+    }
+
+    /// Before the first row: tries these multiples of all dual variables.
+    pub fn set_scales(&mut self, scales: [f64; 2]) {
+        self.scales = scales;
+    }
+
+    /// The dual variable of a row as its bound has it.
+    #[inline]
+    pub fn balanced(&self, beta: f64) -> f64 {
+        beta * self.balance[usize::from(beta > 0.0)]
     }
 
     /// Adds a row, and returns its margin.
@@ -66,18 +77,11 @@ impl ProximalScan {
     pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState, scanned: Scanned) -> f64 {
         let Scanned { w, v, bias, .. } = scanned;
         let last = w.len() - 1;
-        let RowState { y, c, beta, .. } = *state;
         let z = row.dot(w) + bias * w[last];
-        self.losses.add(loss, y, c, z);
-        let beta = beta * self.balance[usize::from(beta > 0.0)];
-        for (sum, scale) in self.duals.iter_mut().zip(self.scales) {
-            *sum += loss.dual_value(y, scale * beta, c);
-        }
+        let beta = self.add_margin(loss, state, z);
         if beta != 0.0 {
             row.add_to(v, beta);
             v[last] += beta * bias;
-            self.dual_mass += beta.abs();
-            self.support += 1;
         }
         z
     }
@@ -110,6 +114,20 @@ impl ProximalScan {
         let mass: f64 = duals.iter().map(|beta| beta.abs()).sum();
         self.dual_mass += mass;
         self.support += u64::from(mass > 0.0);
+    }
+
+    /// Adds a row whose margin is known, and returns what its dual variable is in Σ βx, which is summed elsewhere.
+    #[inline]
+    pub fn add_margin<L: Loss>(&mut self, loss: L, state: &RowState, z: f64) -> f64 {
+        let RowState { y, c, beta, .. } = *state;
+        self.losses.add(loss, y, c, z);
+        let beta = self.balanced(beta);
+        for (sum, scale) in self.duals.iter_mut().zip(self.scales) {
+            *sum += loss.dual_value(y, scale * beta, c);
+        }
+        self.dual_mass += beta.abs();
+        self.support += u64::from(beta != 0.0);
+        beta
     }
 
     /// The certificate of all rows that were added.

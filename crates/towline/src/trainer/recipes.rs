@@ -10,11 +10,12 @@ use super::proximal::Proximal;
 use super::run::Run;
 use super::side_by_side::Plain;
 use super::single::Single;
-use super::{Cost, Observer, Status, Task, TrainError, TrainOptions, Trained};
+use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
+use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups};
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
-use crate::loss::{Loss, LossVisitor};
+use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::objective::{Multiclass, Objective, Targets};
 use crate::penalty::{AnyPenalty, Group as GroupPenalty, GroupMap, GroupShrinkage, NuclearShrinkage, SoftThreshold};
 use crate::store::BlockStore;
@@ -78,8 +79,14 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize) -> Box<dyn Problem> {
+pub fn problem(task: &Task, columns: usize, plan: &Plan) -> Box<dyn Problem> {
     let objective = &task.objective;
+    let in_memory = plan.in_memory;
+    if plan.solver == Solver::Columns
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, in_memory })
+    {
+        return problem;
+    }
     match (&objective.targets, objective.targets.multiclass()) {
         (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns),
         (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns),
@@ -145,12 +152,47 @@ impl LossVisitor for WithLoss<'_> {
     }
 }
 
+struct ByColumn<'a> {
+    task: &'a Task,
+    columns: usize,
+    in_memory: bool,
+}
+
+impl SmoothLossVisitor for ByColumn<'_> {
+    type Out = Box<dyn Problem>;
+
+    fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
+        let ByColumn { task, columns, in_memory } = self;
+        let objective = task.objective.clone();
+        let penalised = columns + usize::from(!objective.intercept);
+        let curvature = objective.loss.curvature();
+        match &task.objective.penalty {
+            AnyPenalty::Group(group) => {
+                let parts = Groups::new(group, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+            }
+            penalty => {
+                let parts = Coordinates::new(penalty, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+            }
+        }
+    }
+}
+
 impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
     pub fn run(self) -> Result<Cost, E> {
         let Group { store, tasks, options, budget, observer, chain, each } = self;
-        let plan = Plan::for_wave(&*store, &tasks[0].objective, tasks.len(), budget);
-        let (plan, mut size) = plan.map_err(TrainError::from)?;
+        let plan = Plan::for_solver(&*store, &tasks[0].objective, options.solver, tasks.len(), budget);
+        let (plan, mut size) = plan?;
         if chain.is_some() && plan.in_memory {
             // No reading is saved by more of them, and a start from nearby is lost.
             size = size.min(options.threads.max(1));

@@ -118,7 +118,7 @@ impl SideBySide for Plain {
 
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
         self.v.fill(0.0);
-        (ProximalScan::new([1.0; 2], None), None)
+        (ProximalScan::new(None), None)
     }
 
     fn scanned(&mut self) -> Scanned<'_> {

@@ -8,11 +8,12 @@ use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
 use crate::order::Order;
 use crate::residents::{self, View};
-use crate::solver::{self, RowState, Sweep};
+use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`.
-pub struct Single<L, K> {
+pub struct Single<L, K, S = ByRows> {
     loss: L,
+    solver: S,
     /// The weights, and how they follow the dual variables.
     link: K,
     objective: Objective,
@@ -25,7 +26,14 @@ pub struct Single<L, K> {
 impl<L: Loss, K: Link> Single<L, K> {
     /// No row has been seen.
     pub fn new(loss: L, link: K, objective: Objective) -> Self {
-        Single { loss, link, objective, states: Vec::new(), look_back: None }
+        Single::solved_by(ByRows, loss, link, objective)
+    }
+}
+
+impl<L: Loss, K: Link, S> Single<L, K, S> {
+    /// The same with another way to solve the problem of the rows in memory.
+    pub fn solved_by(solver: S, loss: L, link: K, objective: Objective) -> Self {
+        Single { loss, solver, link, objective, states: Vec::new(), look_back: None }
     }
 
     /// A row that is wanted, its dual variable brought within its bounds.
@@ -62,7 +70,7 @@ impl<L: Loss, K: Link> Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> OwnRows for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
     fn width(&self) -> usize {
         1
     }
@@ -97,13 +105,13 @@ impl<L: Loss, K: Link> OwnRows for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> Problem for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
     fn is_proximal(&self) -> bool {
         K::IS_PROXIMAL
     }
 
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep {
-        solver::sweep(self.loss, rows, &mut self.states, &mut self.link, order)
+        self.solver.sweep(self.loss, rows, &mut self.states, &mut self.link, order)
     }
 
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
@@ -135,7 +143,7 @@ impl<L: Loss, K: Link> Problem for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> Certify for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         self.look_back = None;
         self.link.begin_scan(dual_sums);
@@ -158,7 +166,7 @@ impl<L: Loss, K: Link> Certify for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> LookBack for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> LookBack for Single<L, K, S> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);

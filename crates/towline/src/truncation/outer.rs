@@ -181,7 +181,16 @@ impl Series {
 
     fn end(self, status: Status, certificate: Certificate, duals: Duals, limits: &Limits) -> Trained {
         let cost = Cost { seconds: limits.seconds(), ..self.cost };
-        Trained { weights: self.weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() }
+        Trained {
+            weights: self.weights,
+            duals,
+            status,
+            certificate,
+            cost,
+            by_columns: false,
+            baseline: None,
+            sums: Vec::new(),
+        }
     }
 
     fn look(

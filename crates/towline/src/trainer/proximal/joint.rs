@@ -62,7 +62,9 @@ impl<P: MatrixProx> SideBySide for Proximal<P> {
         let balanced = self.summed && self.intercept && self.is_bounded();
         let sums = balanced.then(|| self.v[self.penalised()..].iter().map(|sum| sum / self.bias).collect());
         self.v.fill(0.0);
-        (ProximalScan::new(scales, None), sums)
+        let mut scan = ProximalScan::new(None);
+        scan.set_scales(scales);
+        (scan, sums)
     }
 
     fn scanned(&mut self) -> Scanned<'_> {

@@ -9,6 +9,37 @@ use crate::trainer::link::Link;
 use crate::trainer::proximal_certificate::{ProximalScan, Scanned};
 
 impl<P: LazyProx> Proximal<P> {
+    /// The value of the constant feature.
+    pub fn bias(&self) -> f64 {
+        self.bias
+    }
+
+    /// Whether the constant feature is free of the penalty.
+    pub fn intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// η, and that of an intercept.
+    pub fn etas(&self) -> (f64, f64) {
+        (self.eta, self.constant_eta)
+    }
+
+    /// u = p + ηv.
+    pub fn towards(&self) -> &[f64] {
+        &self.u
+    }
+
+    /// prox(u), all of it.
+    pub fn weights_now(&self) -> Vec<f64> {
+        (0..self.u.len()).map(|j| self.weight(j)).collect()
+    }
+
+    /// v ← v + Σ βx.
+    pub fn add_rows<'a>(&mut self, rows: impl Iterator<Item = (Row<'a>, f64)>) {
+        rows.filter(|(_, beta)| *beta != 0.0).for_each(|(row, beta)| self.add(row, beta));
+        self.renew();
+    }
+
     fn last(&self) -> usize {
         self.u.len() - 1
     }
@@ -70,7 +101,8 @@ impl<P: LazyProx> Link for Proximal<P> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         let scales = self.scales();
         let balanced = self.summed && self.intercept && self.is_bounded();
-        self.scan = ProximalScan::new(scales, balanced.then_some(dual_sums));
+        self.scan = ProximalScan::new(balanced.then_some(dual_sums));
+        self.scan.set_scales(scales);
         self.v.fill(0.0);
     }
 
