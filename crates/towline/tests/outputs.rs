@@ -17,7 +17,10 @@ const ROWS: usize = 150;
 const OUTPUTS: usize = 4;
 
 /// Weight, targets, values.
-type Rows = Vec<(f64, Vec<f64>, Vec<(u32, f64)>)>;
+type PlainRow = (f64, Vec<f64>, Vec<(u32, f64)>);
+type Rows = Vec<PlainRow>;
+/// Target, weight, and values with the constant feature last.
+type JointRow = (Vec<f64>, f64, Vec<(u32, f64)>);
 
 /// Random sparse rows; their targets follow two directions, or are the class of the largest of them.
 fn rows(classes: bool) -> Rows {
@@ -48,7 +51,7 @@ fn rows(classes: bool) -> Rows {
 
 fn store(rows: &Rows, blocks: usize) -> Arc<MemoryStore> {
     let layout = Layout::SPARSE_F32.with_targets(rows[0].1.len() as u32);
-    let make = |rows: &[(f64, Vec<f64>, Vec<(u32, f64)>)]| {
+    let make = |rows: &[PlainRow]| {
         let mut block = Block::new(layout, COLUMNS);
         for (weight, numbers, row) in rows {
             block.add_further(&numbers[1..]);
@@ -90,8 +93,8 @@ fn options(objective: Objective) -> TrainOptions {
 }
 
 /// Target and weight of each row, and its values with the constant feature last.
-fn problem(rows: &Rows, objective: &Objective) -> Vec<(Vec<f64>, f64, Vec<(u32, f64)>)> {
-    let row = |(weight, numbers, row): &(f64, Vec<f64>, Vec<(u32, f64)>)| {
+fn problem(rows: &Rows, objective: &Objective) -> Vec<JointRow> {
+    let row = |(weight, numbers, row): &PlainRow| {
         let info = RowInfo { label: numbers[0], weight: *weight, group: 0, id: 0 };
         let mut target = Vec::new();
         let c = objective.goal(&info, &numbers[1..], &mut target).unwrap();

@@ -88,8 +88,7 @@ impl NuclearShrinkage {
         let n = penalty.outputs.max(1) as usize;
         let zeros = vec![0.0; n * n];
         let (map, steps) = (zeros.clone(), vec![0.0; n]);
-        let most_spent =
-            COST_OF_A_ROUND * (n * n * n) as f64 * std::env::var("NUC").map_or(1.0, |x| x.parse().unwrap());
+        let most_spent = ROWS_OVER_MAPS * COST_OF_A_ROUND * (n * n * n) as f64;
         NuclearShrinkage { penalty, eta, gram: zeros, spectrum: Spectrum::new(n), map, spent: 0.0, most_spent, steps }
     }
 

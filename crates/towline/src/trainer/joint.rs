@@ -5,6 +5,7 @@
 use super::Selection;
 use super::balance::{self, Balance};
 use super::certificate::{Certificate, Losses};
+use super::joint_rows::{Room, Rows};
 use super::problem::{Certify, LookBack, OwnRows, Problem};
 use super::proximal_certificate::ProximalScan;
 use super::side_by_side::{SideBySide, add_row, margins_of};
@@ -13,7 +14,7 @@ use crate::loss::joint::{JointLoss, JointRow};
 use crate::nearby::prefetch;
 use crate::objective::Objective;
 use crate::order::{Order, Visit};
-use crate::residents::{self, View};
+use crate::residents::View;
 use crate::solver::Sweep;
 
 /// `F(W) = R(W) + Σ c_i L(y_i, Wᵀx_i)`.
@@ -34,35 +35,6 @@ pub struct Joint<M, K> {
     room: Room,
 }
 
-/// Its resident rows.
-#[derive(Default)]
-struct Rows {
-    /// Weight and squared norm, the bias included.
-    states: Vec<(f64, f64)>,
-    /// Dual variables, one per output.
-    duals: Vec<f64>,
-    /// What margins should be.
-    targets: Vec<f64>,
-}
-
-/// Scratch for one row.
-struct Room {
-    margins: Vec<f64>,
-    products: Vec<f64>,
-    duals: Vec<f64>,
-    other: Vec<f64>,
-    steps: Vec<(u32, f64)>,
-    target: Vec<f64>,
-}
-
-impl Room {
-    fn new(width: usize) -> Self {
-        let numbers = || vec![0.0; width];
-        let (steps, target) = (Vec::with_capacity(width), Vec::with_capacity(width));
-        Room { margins: numbers(), products: numbers(), duals: numbers(), other: numbers(), steps, target }
-    }
-}
-
 impl<M: JointLoss, K: SideBySide> Joint<M, K> {
     /// No row has been seen.
     pub fn new(loss: M, link: K, objective: Objective) -> Self {
@@ -81,15 +53,15 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
         }
     }
 
-    fn target(&self, i: usize) -> &[f64] {
-        let width = self.loss.target_width(self.width);
-        &self.rows.targets[i * width..][..width]
+    fn target_width(&self) -> usize {
+        self.loss.target_width(self.width)
     }
 
     /// The row as a step sees it.
     fn row(&self, i: usize) -> JointRow<'_> {
         let (c, sq_norm) = self.rows.states[i];
-        JointRow { target: self.target(i), c, curvature: self.link.curvature(sq_norm) }
+        let target = self.rows.target(i, self.target_width());
+        JointRow { target, c, curvature: self.link.curvature(sq_norm) }
     }
 
     /// Moves the dual variables of a row to their best.
@@ -155,23 +127,13 @@ impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
     }
 
     fn retain(&mut self, keep: &[bool]) {
-        residents::retain(&mut self.rows.states, keep);
-        retain_each(&mut self.rows.duals, self.width, keep);
-        retain_each(&mut self.rows.targets, self.loss.target_width(self.width), keep);
+        let target_width = self.target_width();
+        self.rows.retain(self.width, target_width, keep);
     }
 
     fn clear(&mut self) {
         self.rows = Rows::default();
     }
-}
-
-/// Keeps the numbers of the rows that are marked, each of which has as many.
-fn retain_each(numbers: &mut Vec<f64>, width: usize, keep: &[bool]) {
-    let mut at = 0;
-    numbers.retain(|_| {
-        at += 1;
-        keep[(at - 1) / width]
-    });
 }
 
 impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
@@ -273,7 +235,7 @@ impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
     }
 
     fn scan_own(&mut self, row: Row, i: usize) -> f64 {
-        let (target, duals) = (self.target(i).to_vec(), self.duals(i).to_vec());
+        let (target, duals) = (self.row(i).target.to_vec(), self.duals(i).to_vec());
         self.scan_row(row, &target, self.rows.states[i].0, &duals)
     }
 

@@ -9,6 +9,7 @@ mod certificate;
 mod checkpoint;
 mod duals;
 mod joint;
+mod joint_rows;
 mod learner;
 mod limits;
 mod link;

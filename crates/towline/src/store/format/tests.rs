@@ -30,7 +30,7 @@ fn rows() -> impl Strategy<Value = (usize, Vec<Vec<(u32, f64)>>)> {
 
 fn block(columns: usize, rows: &[Vec<(u32, f64)>], values: ValueKind) -> Block {
     // Every third number of columns has rows with several targets.
-    let targets = if columns % 3 == 0 { 1 + columns as u32 % 5 } else { 1 };
+    let targets = if columns.is_multiple_of(3) { 1 + columns as u32 % 5 } else { 1 };
     let mut block = Block::new(Layout::new(false, values).with_targets(targets), columns);
     for (i, row) in rows.iter().enumerate() {
         let info = RowInfo { label: (i % 3) as f64, weight: 1.0, group: i as u64 / 4, id: 1000 - i as u64 };
