@@ -85,10 +85,9 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
     ]);
     match (plan.solver, plan.columns_from_bytes) {
         (Solver::Columns, _) => lines.push(line("solver", "coordinate descent on columns".into())),
-        (_, Some(bytes)) => lines.push(line(
-            "solver",
-            format!("dual coordinate descent; on columns with --memory {bytes} or more"),
-        )),
+        (_, Some(bytes)) => {
+            lines.push(line("solver", format!("dual coordinate descent; on columns with --memory {bytes} or more")))
+        }
         (_, None) => {}
     }
     show::table(&lines)

@@ -139,6 +139,16 @@ impl<P: LazyProx> Proximal<P> {
         (0..self.u.len()).map(|j| self.weight(j)).collect()
     }
 
+    /// R̃*(v), by its maximiser w = prox(u).
+    pub fn conjugate(&self) -> f64 {
+        let w = self.weights_now();
+        let products = w.iter().enumerate().map(|(j, &w)| {
+            let off = w - self.centre[j];
+            self.sum_at(j) * w - off * off / (2.0 * self.eta_of(j))
+        });
+        products.sum::<f64>() - self.penalty.value(&w[..self.penalised()])
+    }
+
     /// v ← v + Σ βx.
     pub fn add_rows<'a>(&mut self, rows: impl Iterator<Item = (Row<'a>, f64)>) {
         rows.filter(|(_, beta)| *beta != 0.0).for_each(|(row, beta)| self.add(row, beta));
