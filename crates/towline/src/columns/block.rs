@@ -17,9 +17,12 @@ use crate::solver::{BlockSolver, RowState, Sweep};
 use crate::trainer::Proximal;
 
 /// Proximal Newton steps on the problem of a block, at most.
-const MOST_STEPS: u32 = 5;
+const MOST_STEPS: u32 = 10;
 /// The problem of a block is solved when a step gains less than this part of the first.
 const SOLVED: f64 = 0.05;
+
+/// Halvings of a step of the dual variables, at most.
+const MOST_HALVINGS: i32 = 6;
 
 /// Minimises over the columns of the rows in memory.
 pub struct ColumnsOfBlock<P> {
@@ -57,7 +60,8 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
         let mut total = Sweep::default();
         let mut v = vec![0.0; w.len()];
         newton.look(design, &w);
-        for step in 0..MOST_STEPS {
+        let mut first = 0.0f64;
+        for _ in 0..MOST_STEPS {
             for (j, v) in v.iter_mut().enumerate() {
                 *v = anchored.strength * (anchored.towards[j] - w[j]) - design.dot(j, &newton.slopes);
             }
@@ -65,16 +69,49 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
             newton.look(design, &w);
             let passes = 2.0 + stepped.looked_at as f64 / design.values().max(1) as f64;
             total.visits += (passes * states.len() as f64).ceil() as u64;
-            total.gain += stepped.fall;
-            if step > 0 && stepped.fall <= SOLVED * total.gain {
+            first = first.max(stepped.fall);
+            if stepped.fall <= SOLVED * first {
                 break;
             }
         }
-        for (i, state) in states.iter_mut().enumerate() {
+        let step = |(i, state): (usize, &RowState)| {
             let (low, high) = loss.dual_bounds(state.y, state.c);
-            state.beta = (-newton.slopes[rows.number(i)]).clamp(low, high);
-        }
+            (-newton.slopes[rows.number(i)]).clamp(low, high) - state.beta
+        };
+        let steps: Vec<f64> = states.iter().enumerate().map(step).collect();
+        drop(newton);
         link.add_rows(states.iter().enumerate().map(|(i, state)| (rows.row(i), state.beta)));
+        total.gain = ascend(loss, &rows, states, link, &steps);
         total
     }
+}
+
+/// Moves the dual variables along `steps`: all the way, or as far as (18) rises. The solution of a block is its maximum, but this is an approximate one, and dual variables
+/// that make (18) less could go on doing so from block to block. Returns the gain.
+fn ascend<L: SmoothLoss, Z: LazyProx>(
+    loss: L,
+    rows: &View,
+    states: &mut [RowState],
+    link: &mut Proximal<Z>,
+    steps: &[f64],
+) -> f64 {
+    let value = |states: &[RowState], link: &Proximal<Z>| {
+        states.iter().map(|state| loss.dual_value(state.y, state.beta, state.c)).sum::<f64>() - link.conjugate()
+    };
+    let before = value(states, link);
+    let mut moved = 0.0;
+    for part in (0..=MOST_HALVINGS).map(|k| 0.5f64.powi(k)).chain([0.0]) {
+        link.add_rows(steps.iter().enumerate().map(|(i, step)| (rows.row(i), (part - moved) * step)));
+        for (state, step) in states.iter_mut().zip(steps) {
+            let (low, high) = loss.dual_bounds(state.y, state.c);
+            // Rounding must not carry it over a bound.
+            state.beta = (state.beta + (part - moved) * step).clamp(low, high);
+        }
+        moved = part;
+        let gain = value(states, link) - before;
+        if gain >= 0.0 {
+            return gain;
+        }
+    }
+    0.0
 }

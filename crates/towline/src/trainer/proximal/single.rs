@@ -2,7 +2,7 @@
 use super::Proximal;
 use crate::block::Row;
 use crate::loss::Loss;
-use crate::penalty::LazyProx;
+use crate::penalty::{LazyProx, Penalty};
 use crate::solver::{RowState, Weights};
 use crate::trainer::certificate::Certificate;
 use crate::trainer::link::Link;
@@ -32,6 +32,16 @@ impl<P: LazyProx> Proximal<P> {
     /// prox(u), all of it.
     pub fn weights_now(&self) -> Vec<f64> {
         (0..self.u.len()).map(|j| self.weight(j)).collect()
+    }
+
+    /// R̃*(v), by its maximiser w = prox(u).
+    pub fn conjugate(&self) -> f64 {
+        let w = self.weights_now();
+        let products = w.iter().enumerate().map(|(j, &w)| {
+            let off = w - self.centre[j];
+            self.sum_at(j) * w - off * off / (2.0 * self.eta_of(j))
+        });
+        products.sum::<f64>() - self.penalty.value(&w[..self.penalised()])
     }
 
     /// v ← v + Σ βx.
