@@ -13,6 +13,9 @@ use crate::order::{Order, Visit};
 use crate::residents::{self, View};
 use crate::solver::Sweep;
 
+/// Margins that would move by less than this stay.
+const ROUNDING: f64 = 1e-13;
+
 /// `F(W) = ½Σ‖w_m‖² + Σ c_i L(y_i, Wx_i)`.
 pub struct Joint<M> {
     loss: M,
@@ -169,7 +172,8 @@ impl<M: ClassLoss> Problem for Joint<M> {
             }
             let class = state.class as usize;
             let mut visit = Visit { slack: loss.slack(class, z, duals, state.c), ..Visit::default() };
-            if !steps.is_empty() {
+            // What rounding leaves of a row at its best is no step.
+            if largest * state.sq_norm > ROUNDING {
                 let values = loss.dual_value(class, duals, state.c) - loss.dual_value(class, current, state.c);
                 visit.gain = (values + change).max(0.0);
                 visit.violation = largest * state.sq_norm;
