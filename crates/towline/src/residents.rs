@@ -45,6 +45,21 @@ impl Residents {
         self.positions.push(position);
     }
 
+    /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from now on, so that nothing but the rows
+    /// that stay is copied. Leaves the old arena in its place, empty.
+    pub fn change(&mut self, rows: &mut Block, keep: &[bool]) {
+        let mut sq_norms: Vec<f64> = (0..rows.rows()).map(|i| rows.row(i).sq_norm()).collect();
+        let mut positions: Vec<u64> = (0..rows.rows()).map(|i| rows.info(i).id).collect();
+        for i in (0..keep.len()).filter(|&i| keep[i]) {
+            rows.push_from(&self.block, i);
+            sq_norms.push(self.sq_norms[i]);
+            positions.push(self.positions[i]);
+        }
+        std::mem::swap(&mut self.block, rows);
+        (self.sq_norms, self.positions) = (sq_norms, positions);
+        rows.clear();
+    }
+
     /// Keeps the rows that are marked, moving them together.
     pub fn retain(&mut self, keep: &[bool]) {
         self.block.retain(|i| keep[i]);
@@ -70,8 +85,9 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// The rows with these numbers.
     pub fn new(residents: &'a Residents, numbers: &'a [u32]) -> Self {
-        // Numbers ascend, so as many as there are rows are all of them.
-        let numbers = (numbers.len() < residents.rows()).then_some(numbers);
+        // All rows in their own order need no list.
+        let is_list = numbers.len() < residents.rows() || numbers.iter().zip(0..).any(|(&number, i)| number != i);
+        let numbers = is_list.then_some(numbers);
         View { block: &residents.block, numbers }
     }
 
