@@ -12,6 +12,7 @@ use towline::baselines::Baseline;
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::input::{self, Input, Progress};
+use towline::loss::AnyLoss;
 use towline::model::{Model, ModelError};
 use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
 
@@ -40,6 +41,9 @@ pub struct StreamArguments {
     /// Give features 2^B columns by a hash of their names, so that weights never grow
     #[arg(long, requires = "stream", value_name = "B", value_parser = clap::value_parser!(u32).range(1..=31))]
     hash_bits: Option<u32>,
+    /// Rows that pegasos and sgd expect in all; without it as many as have come
+    #[arg(long, requires = "stream", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rows: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,21 +149,27 @@ fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyh
         Some(SaveEvery::Time(time)) => options.save_time = Some(time),
         None => {}
     }
-    options.rule = rule(arguments)?;
+    options.rule = rule(arguments, options.loss)?;
+    options.rows = arguments.streams.rows;
+    if options.rows.is_some() && !matches!(options.rule, Some(Baseline::Pegasos | Baseline::Sgd)) {
+        bail!("--rows is for --method pegasos and sgd, whose steps follow from it; leave it out");
+    }
     (options.threads, options.stop) = (threads, stop);
     Ok(options)
 }
 
 /// The rule in place of blocks and cache, if the method is one.
-fn rule(arguments: &Arguments) -> anyhow::Result<Option<Baseline>> {
+fn rule(arguments: &Arguments, loss: AnyLoss) -> anyhow::Result<Option<Baseline>> {
     let method = arguments.method;
     let Some(rule) = method.baseline() else {
         if !matches!(method, Method::Auto | Method::Sbm) {
-            bail!("a stream is learnt by sbm, perceptron, mira or cw; leave --method out, or pack the rows first");
+            bail!(
+                "a stream is learnt by sbm, pegasos, sgd, perceptron, mira or cw; leave --method out, or pack the rows first"
+            );
         }
         return Ok(None);
     };
-    if let Err(why) = check_rule(rule, arguments.warm_start.is_some()) {
+    if let Err(why) = check_rule(rule, loss, arguments.warm_start.is_some()) {
         bail!("--method {} {why}", rule.name());
     }
     Ok(Some(rule))

@@ -165,7 +165,7 @@ fn the_rules_of_papers_learn_from_a_stream_too() {
     let test = bench.write("test.svm", &shipped("a9a.t.zst"));
     let classes = bench.write("classes.svm", &many_classes(500, false));
     let model = bench.path("rule.towm");
-    for rule in ["perceptron", "mira", "cw"] {
+    for rule in ["perceptron", "mira", "cw", "pegasos", "sgd"] {
         let arguments = ["train", "-", "--stream", "--method", rule, "-o", &model, "--json", "--progressive", "--test"];
         let two = json(&feed(&[&arguments[..], &[&test]].concat(), &shipped("a9a.zst")));
         assert!(two["test"]["accuracy"].as_f64().unwrap() > 0.83, "{rule}: {two}");
@@ -174,6 +174,25 @@ fn the_rules_of_papers_learn_from_a_stream_too() {
         assert!(many["test"]["accuracy"].as_f64().unwrap() > 0.95, "{rule}: {many}");
         let one = json(&feed(&[&arguments[..], &[&classes, "--positive", "20"]].concat(), &many_classes(3000, true)));
         assert!(one["test"]["accuracy"].as_f64().unwrap() > 0.95, "{rule}: {one}");
+    }
+}
+
+#[test]
+fn steps_of_descent_follow_the_rows_that_are_expected() {
+    let bench = Bench::new();
+    let test = bench.write("test.svm", &shipped("a9a.t.zst"));
+    let model = bench.path("descent.towm");
+    let run = |options: &[&str]| {
+        let arguments = ["train", "-", "--stream", "-o", &model, "--json", "--test", &test];
+        let run = json(&feed(&[&arguments[..], options].concat(), &shipped("a9a.zst")));
+        assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.83, "{options:?}: {run}");
+        std::fs::read(&model).unwrap()
+    };
+    for rule in [&["--method", "pegasos"][..], &["--method", "sgd", "--loss", "logistic"]] {
+        let expected = run(&[rule, &["--rows", "32561"]].concat());
+        assert_ne!(expected, run(rule));
+        // Fewer than have come are as many as have come.
+        assert_eq!(run(&[rule, &["--rows", "1"]].concat()).len(), run(rule).len());
     }
 }
 
@@ -253,7 +272,13 @@ fn mistakes_are_named() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         assert!(message.matches("No such file").count() <= 1, "{message}");
     }
-    fails(&["train", "-", "--stream", "-o", &model, "--method", "pegasos"], rows, "number of rows");
+    fails(&["train", "-", "--stream", "-o", &model, "--method", "admm"], rows, "many times");
+    fails(
+        &["train", "-", "--stream", "-o", &model, "--method", "mira", "--loss", "squared"],
+        rows,
+        "in place of --loss",
+    );
+    fails(&["train", "-", "--stream", "-o", &model, "--rows", "100"], rows, "--rows is for --method pegasos and sgd");
     fails(&["train", "-", "--stream", "-o", &model, "--method", "bmd"], rows, "leave --method out");
     fails(&["train", "-", "--stream", "-o", &model, "--method", "cw", "--rounds", "3"], rows, "--rounds");
     json(&feed(&["train", "-", "--stream", "-o", &model, "--json"], rows));

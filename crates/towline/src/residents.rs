@@ -24,6 +24,11 @@ impl Residents {
         Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect(), columns: None }
     }
 
+    /// No rows yet, in an arena that is empty.
+    pub fn inside(block: Block) -> Self {
+        Residents { block, sq_norms: Vec::new(), positions: Vec::new(), columns: None }
+    }
+
     /// No rows yet, and room for `rows` rows and `values` values.
     pub fn with_capacity(shape: Shape, rows: usize, values: usize) -> Self {
         let block = Block::with_capacity(shape.layout, shape.columns as usize, rows, values);
@@ -53,6 +58,22 @@ impl Residents {
         self.columns.get_or_insert_with(|| self.block.transposed());
     }
 
+    /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from now on, so that nothing but the rows
+    /// that stay is copied. Leaves the old arena in its place, empty.
+    pub fn change(&mut self, rows: &mut Block, keep: &[bool]) {
+        let mut sq_norms: Vec<f64> = (0..rows.rows()).map(|i| rows.row(i).sq_norm()).collect();
+        let mut positions: Vec<u64> = (0..rows.rows()).map(|i| rows.info(i).id).collect();
+        for i in (0..keep.len()).filter(|&i| keep[i]) {
+            rows.push_from(&self.block, i);
+            sq_norms.push(self.sq_norms[i]);
+            positions.push(self.positions[i]);
+        }
+        std::mem::swap(&mut self.block, rows);
+        (self.sq_norms, self.positions) = (sq_norms, positions);
+        rows.clear();
+        self.columns = None;
+    }
+
     /// Keeps the rows that are marked, moving them together.
     pub fn retain(&mut self, keep: &[bool]) {
         self.columns = None;
@@ -80,8 +101,9 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// The rows with these numbers.
     pub fn new(residents: &'a Residents, numbers: &'a [u32]) -> Self {
-        // Numbers ascend, so as many as there are rows are all of them.
-        let numbers = (numbers.len() < residents.rows()).then_some(numbers);
+        // All rows in their own order need no list.
+        let is_list = numbers.len() < residents.rows() || numbers.iter().zip(0..).any(|(&number, i)| number != i);
+        let numbers = is_list.then_some(numbers);
         View { block: &residents.block, columns: residents.columns.as_ref(), numbers }
     }
 

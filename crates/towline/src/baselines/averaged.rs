@@ -12,6 +12,7 @@ use crate::block::Row;
 const LEAST_SCALE: f64 = 1e-6;
 
 /// w, and the average of what it has been.
+#[derive(Clone)]
 pub struct Averaged {
     u: Vec<f64>,
     lag: Vec<f64>,
@@ -22,13 +23,29 @@ pub struct Averaged {
     /// Steps seen; those after the first `begin` are averaged.
     steps: u64,
     begin: u64,
+    /// Whether step t counts t times as much as the first.
+    growing: bool,
+    /// What all steps of the average count.
+    counted: f64,
 }
 
 impl Averaged {
     /// w = 0 for `columns` columns and a constant feature `bias`; the average leaves out the first `begin` steps.
     pub fn new(columns: usize, bias: f64, begin: u64) -> Self {
         let zeros = || vec![0.0; columns + 1];
-        Averaged { u: zeros(), lag: zeros(), scale: 1.0, scales: 0.0, bias, steps: 0, begin }
+        let (growing, counted) = (false, 0.0);
+        Averaged { u: zeros(), lag: zeros(), scale: 1.0, scales: 0.0, bias, steps: 0, begin, growing, counted }
+    }
+
+    /// The same for steps without an end that is known: step t counts t times as much as the first, so that the average follows w (Shamir & Zhang,
+    /// "Stochastic gradient descent for non-smooth optimization", ICML 2013, section 4).
+    pub fn growing(columns: usize, bias: f64) -> Self {
+        Averaged { growing: true, ..Averaged::new(columns, bias, 0) }
+    }
+
+    /// The same with the sign of every weight turned.
+    pub fn turn(&mut self) {
+        self.u.iter_mut().chain(&mut self.lag).for_each(|x| *x = -*x);
     }
 
     /// More columns have come; the constant feature stays the last one.
@@ -45,7 +62,7 @@ impl Averaged {
     pub fn clear(&mut self) {
         self.u.fill(0.0);
         self.lag.fill(0.0);
-        (self.scale, self.scales, self.steps) = (1.0, 0.0, 0);
+        (self.scale, self.scales, self.steps, self.counted) = (1.0, 0.0, 0, 0.0);
     }
 
     /// ‖w‖².
@@ -90,16 +107,17 @@ impl Averaged {
     pub fn end_step(&mut self) {
         self.steps += 1;
         if self.steps > self.begin {
-            self.scales += self.scale;
+            let counts = if self.growing { self.steps as f64 } else { 1.0 };
+            self.scales += counts * self.scale;
+            self.counted += counts;
         }
     }
 
     /// The average, or w itself as long as there is none.
     pub fn write(&self, into: &mut [f64]) {
         if self.steps > self.begin {
-            let steps = (self.steps - self.begin) as f64;
             for ((into, u), lag) in into.iter_mut().zip(&self.u).zip(&self.lag) {
-                *into = (self.scales * u - lag) / steps;
+                *into = (self.scales * u - lag) / self.counted;
             }
         } else {
             into.iter_mut().zip(&self.u).for_each(|(into, u)| *into = self.scale * u);
@@ -118,9 +136,9 @@ mod tests {
         let info = RowInfo { label: 1.0, weight: 1.0, group: 0, id: 0 };
         rows.push(info, [(0, 1.0), (2, -2.0)]);
         rows.push(info, [(1, 3.0)]);
-        for begin in [0, 7, 100] {
-            let mut fast = Averaged::new(3, 0.5, begin);
-            let (mut w, mut sum) = ([0.0; 4], [0.0; 4]);
+        for (begin, growing) in [(0, false), (7, false), (100, false), (0, true)] {
+            let mut fast = if growing { Averaged::growing(3, 0.5) } else { Averaged::new(3, 0.5, begin) };
+            let (mut w, mut sum, mut counted) = ([0.0; 4], [0.0; 4], 0.0);
             for step in 0..40u64 {
                 // Strong enough that the scale is folded into u several times.
                 let factor = if step % 3 == 0 { 1e-30 } else { 0.9 };
@@ -136,12 +154,14 @@ mod tests {
                 w.iter_mut().zip(extended).for_each(|(w, x)| *w += size * x);
                 fast.end_step();
                 if step >= begin {
-                    sum.iter_mut().zip(w).for_each(|(sum, w)| *sum += w / (40 - begin) as f64);
+                    let counts = if growing { 1.0 + step as f64 } else { 1.0 };
+                    counted += counts;
+                    sum.iter_mut().zip(w).for_each(|(sum, w)| *sum += counts * w);
                 }
             }
             let mut found = [0.0; 4];
             fast.write(&mut found);
-            let wanted = if begin < 40 { sum } else { w };
+            let wanted = if begin < 40 { sum.map(|sum| sum / counted) } else { w };
             for (found, wanted) in found.iter().zip(wanted) {
                 assert!((found - wanted).abs() <= 1e-9 * wanted.abs(), "{begin}: {found} {wanted}");
             }

@@ -190,7 +190,7 @@ impl BaselineOptions {
 }
 
 /// Learns one row at a time.
-trait Online {
+pub(crate) trait Online {
     /// Sees the first rows before it learns from any, to choose a step size.
     fn look_at(&mut self, first: &Block, objective: &Objective) {
         let _ = (first, objective);
@@ -201,6 +201,36 @@ trait Online {
 
     /// The weights as they would be used now, the bias last.
     fn write(&self, w: &mut [f64]);
+}
+
+/// A rule that minimises ½λ‖w‖² plus the mean loss, for rows without an end: λ follows their number.
+pub(crate) trait Descent: Online + Send {
+    /// λ from the next row on.
+    fn set_lambda(&mut self, lambda: f64);
+
+    /// w and its average, to grow or to turn them.
+    fn weights(&mut self) -> &mut Averaged;
+
+    /// The margin of a row.
+    fn margin(&self, row: Row) -> f64;
+
+    /// Another one in the same state.
+    fn copy(&self) -> Box<dyn Descent>;
+}
+
+/// The rule of this name for a stream, if it is one of these.
+pub(crate) fn descent<L: Loss>(
+    method: Baseline,
+    loss: L,
+    columns: usize,
+    bias: f64,
+    c: f64,
+) -> Option<Box<dyn Descent>> {
+    match method {
+        Baseline::Pegasos => Some(Box::new(pegasos::Pegasos::for_stream(columns, bias, c))),
+        Baseline::Sgd => Some(Box::new(sgd::Sgd::for_stream(loss, columns, bias, c))),
+        _ => None,
+    }
 }
 
 /// Trains on `store` within `budget`.

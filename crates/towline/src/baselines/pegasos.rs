@@ -8,11 +8,14 @@
 //! The model is the average of the second half of all w: the last one alone wavers by several percent of the objective, and the
 //! average over a last part converges as 1/T (Rakhlin, Shamir & Sridharan, "Making gradient descent optimal for strongly
 //! convex stochastic optimization", ICML 2012, section 5).
-use super::Online;
+//!
+//! On a stream n is the number of rows that is expected, or that has come: then λt is 1/C, and every step is one of C. The average follows w.
 use super::averaged::Averaged;
+use super::{Descent, Online};
 use crate::block::Row;
 
 /// The state of Pegasos.
+#[derive(Clone)]
 pub struct Pegasos {
     w: Averaged,
     sq_norm: f64,
@@ -26,6 +29,29 @@ impl Pegasos {
     /// Begins at 0; `visits` is how many rows will be seen in all passes.
     pub fn new(columns: usize, bias: f64, lambda: f64, c: f64, visits: u64) -> Self {
         Pegasos { w: Averaged::new(columns, bias, visits / 2), sq_norm: 0.0, bias, lambda, c, step: 0 }
+    }
+
+    /// The same for a stream, whose λ is set before each row.
+    pub fn for_stream(columns: usize, bias: f64, c: f64) -> Self {
+        Pegasos { w: Averaged::growing(columns, bias), ..Pegasos::new(0, bias, 1.0, c, 0) }
+    }
+}
+
+impl Descent for Pegasos {
+    fn set_lambda(&mut self, lambda: f64) {
+        self.lambda = lambda;
+    }
+
+    fn weights(&mut self) -> &mut Averaged {
+        &mut self.w
+    }
+
+    fn margin(&self, row: Row) -> f64 {
+        self.w.dot(row)
+    }
+
+    fn copy(&self) -> Box<dyn Descent> {
+        Box::new(self.clone())
     }
 }
 

@@ -7,8 +7,10 @@
 //! η_0 is found on a thousand of the first rows, as he advises: doubled or halved for as long as that leaves a lower objective
 //! after one pass over them. The model is the average of the second half of all w (Rakhlin, Shamir & Sridharan, "Making gradient
 //! descent optimal for strongly convex stochastic optimization", ICML 2012, section 5).
-use super::Online;
+//!
+//! On a stream n is the number of rows that is expected, or that has come: then η_t is η_0/(1 + η_0/C) all the time, and the average follows w.
 use super::averaged::Averaged;
+use super::{Descent, Online};
 use crate::block::{Block, Row};
 use crate::loss::Loss;
 use crate::objective::Objective;
@@ -19,24 +21,32 @@ const SAMPLE_ROWS: usize = 1000;
 const MOST_TRIALS: u32 = 60;
 
 /// The state of gradient descent.
+#[derive(Clone)]
 pub struct Sgd<L> {
     loss: L,
     w: Averaged,
     lambda: f64,
     c: f64,
-    /// t + t_0.
-    time: f64,
+    /// η_0.
+    first_step: f64,
+    /// t.
+    step: f64,
 }
 
 impl<L: Loss> Sgd<L> {
     /// Begins at 0; `visits` is how many rows will be seen in all passes.
     pub fn new(loss: L, columns: usize, bias: f64, lambda: f64, c: f64, visits: u64) -> Self {
-        Sgd { loss, w: Averaged::new(columns, bias, visits / 2), lambda, c, time: 1.0 }
+        Sgd { loss, w: Averaged::new(columns, bias, visits / 2), lambda, c, first_step: 1.0, step: 0.0 }
+    }
+
+    /// The same for a stream, whose λ is set before each row.
+    pub fn for_stream(loss: L, columns: usize, bias: f64, c: f64) -> Self {
+        Sgd { w: Averaged::growing(columns, bias), ..Sgd::new(loss, 0, bias, 1.0, c, 0) }
     }
 
     fn reset(&mut self, first_step: f64) {
         self.w.clear();
-        self.time = 1.0 / (self.lambda * first_step);
+        (self.first_step, self.step) = (first_step, 0.0);
     }
 
     /// The mean objective over the sample after a pass over it that begins with `first_step`; infinite if it came to nothing.
@@ -73,15 +83,35 @@ impl<L: Loss> Online for Sgd<L> {
     #[inline]
     fn learn(&mut self, row: Row, y: f64, c: f64) {
         let slope = self.loss.slope(y, self.w.dot(row));
-        self.w.multiply(self.time / (self.time + 1.0));
-        self.time += 1.0;
+        // t + t_0 of the step before.
+        let time = self.step + 1.0 / (self.lambda * self.first_step);
+        self.w.multiply(time / (time + 1.0));
+        self.step += 1.0;
         if slope != 0.0 {
-            self.w.add(row, -slope * c / (self.c * self.lambda * self.time));
+            self.w.add(row, -slope * c / (self.c * self.lambda * (time + 1.0)));
         }
         self.w.end_step();
     }
 
     fn write(&self, w: &mut [f64]) {
         self.w.write(w);
+    }
+}
+
+impl<L: Loss> Descent for Sgd<L> {
+    fn set_lambda(&mut self, lambda: f64) {
+        self.lambda = lambda;
+    }
+
+    fn weights(&mut self) -> &mut Averaged {
+        &mut self.w
+    }
+
+    fn margin(&self, row: Row) -> f64 {
+        self.w.dot(row)
+    }
+
+    fn copy(&self) -> Box<dyn Descent> {
+        Box::new(self.clone())
     }
 }

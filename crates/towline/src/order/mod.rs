@@ -4,11 +4,13 @@
 //! keep something per row; when rows leave the working set, [`Order::retain`] and [`Order::resize`] follow.
 mod adaptive;
 mod auto;
+mod noting;
 mod permutation;
 mod shrinking;
 
 pub use adaptive::Adaptive;
 pub use auto::Auto;
+pub use noting::{NewestFirst, Noting};
 pub use permutation::Permutation;
 pub use shrinking::Shrinking;
 

@@ -1,6 +1,7 @@
 //! Classes in the order in which a stream brings them.
 use rustc_hash::FxHashMap;
 
+use super::StreamOptions;
 use crate::input::RowBatch;
 use crate::objective::{Classes, Multiclass, Targets};
 
@@ -79,6 +80,27 @@ impl StreamClasses {
         self.by_name.insert(name.to_string(), class);
         self.names.push(name.to_string());
         class
+    }
+
+    /// How many models tell them apart: one for two classes, else one for each.
+    pub fn models(&self, options: &StreamOptions) -> usize {
+        let single = !options.loss.is_classification() || options.positive.is_some();
+        if single || self.len() <= 2 { 1 } else { self.len() }
+    }
+
+    /// What labels mean to one of these models.
+    pub fn targets(&self, model: usize, options: &StreamOptions) -> Targets {
+        if !options.loss.is_classification() {
+            return Targets::Numbers;
+        }
+        let classes = self.as_targets(&options.class_weights);
+        let class = match &options.positive {
+            Some(name) => classes.named(name).unwrap_or(usize::MAX),
+            // The one score of two classes speaks for the second.
+            None if self.len() <= 2 => 1,
+            None => model,
+        };
+        Targets::OneOf { class: class as u32, classes }
     }
 
     /// The classes for a model in training: numbered as they came.

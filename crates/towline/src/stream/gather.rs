@@ -1,120 +1,211 @@
-//! Features of a stream become columns, and rows become blocks.
-use std::io::Read;
-use std::path::Path;
+//! Rows become blocks, and blocks go to the learner.
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use xxhash_rust::xxh3::xxh3_64;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use crate::block::{Block, RowInfo};
-use crate::budget::Budget;
-use crate::input::RowBatch;
-use crate::model;
-use crate::pack::Features;
-use crate::store::StoreError;
+use super::columns::push;
+use super::finish::{Learnt, finish};
+use super::report::{StreamError, StreamReport, Watch};
+use super::serve::{Answer, Work};
+use super::{Columns, StreamClasses, StreamOptions};
+use crate::block::{Block, Layout};
+use crate::budget::{Budget, BudgetError, Reservation};
+use crate::input::{InputError, RowBatch};
+use crate::model::Model;
+use crate::objective::Targets;
 
-/// Which column a feature has.
-pub enum Columns {
-    /// The next one when it is first seen.
-    Seen(Box<Features>),
-    /// What a hash of its name says, with so many bits.
-    Hashed(u32),
+/// Gathers rows and hands them over.
+pub struct Gather<'a> {
+    pub options: &'a StreamOptions,
+    pub budget: &'a Budget,
+    pub watch: &'a mut dyn Watch,
+    pub columns: Columns,
+    pub classes: StreamClasses,
+    /// How many of them the learner knows of.
+    pub known_classes: usize,
+    pub named: bool,
+    pub work: Sender<Work>,
+    pub done: Receiver<Answer>,
+    pub filling: Block,
+    /// Pays for the rows of both blocks.
+    pub rows_paid: Reservation,
+    /// Rows and values of a block.
+    pub room: (usize, usize),
+    pub report: StreamReport,
+    /// Whether the learner is at work.
+    pub busy: bool,
+    pub begin: Instant,
+    pub saved: (u64, Instant),
 }
 
-impl Columns {
-    /// No feature yet; names, if features have them, go to a nameless file in `folder`.
-    pub fn new(named: bool, hash_bits: Option<u32>, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
-        Ok(match hash_bits {
-            Some(bits) => Columns::Hashed(bits),
-            None => Columns::Seen(Box::new(Features::new(named, folder, budget)?)),
-        })
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Columns::Seen(features) => features.len(),
-            Columns::Hashed(bits) => 1 << bits,
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Replaces the keys of a batch by columns.
-    pub fn resolve(&mut self, batch: &mut RowBatch, budget: &Budget) -> Result<(), StoreError> {
-        match self {
-            Columns::Seen(features) => features.resolve(batch, &mut 0, budget),
-            Columns::Hashed(bits) => {
-                let names: Vec<u64> = batch.names.iter().map(|name| hashed_name(name, *bits)).collect();
-                let named = !names.is_empty();
-                for key in &mut batch.keys {
-                    *key = if named { names[*key as usize] } else { hashed_number(*key, *bits) };
+impl Gather<'_> {
+    /// Takes batches until there are no more, and hands the spare ones back.
+    pub fn run(
+        &mut self,
+        batches: &Receiver<Result<RowBatch, InputError>>,
+        spare: &Sender<RowBatch>,
+    ) -> Result<(Model, StreamReport), StreamError> {
+        let mut row_classes = Vec::new();
+        loop {
+            // Short enough to notice a signal, and when a model is due.
+            match batches.recv_timeout(Duration::from_millis(100)) {
+                Ok(batch) => {
+                    let mut batch = batch?;
+                    self.take(&mut batch, &mut row_classes)?;
+                    let _ = spare.try_send(batch);
                 }
-                sum_duplicates(batch);
-                Ok(())
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let rows_due = self.options.save_rows.is_some_and(|rows| self.report.rows >= self.saved.0 + rows);
+            let time_due = self.options.save_time.is_some_and(|time| self.saved.1.elapsed() >= time);
+            if rows_due || time_due {
+                self.hand_over()?;
+                if let Some(model) = self.model()? {
+                    self.watch.save(&model)?;
+                }
+                self.saved = (self.report.rows, Instant::now());
             }
         }
+        self.hand_over()?;
+        self.wait()?;
+        self.report.seconds = self.begin.elapsed().as_secs_f64();
+        self.end()?;
+        let model = self.model()?.ok_or_else(|| StreamError::Rows {
+            problem: match self.classes.names() {
+                [] => "the stream has no rows".to_string(),
+                [only] => format!("all rows have the label '{only}'"),
+                _ => format!("no row has the label '{}'", self.options.positive.as_deref().unwrap_or_default()),
+            },
+            remedy: "a classifier needs rows of two classes".to_string(),
+        })?;
+        Ok((model, self.report))
     }
 
-    /// The features by column, for a model.
-    pub fn names(&mut self) -> Result<model::Features, StoreError> {
-        let features = match self {
-            Columns::Hashed(bits) => return Ok(model::Features::Numbered((0..1u64 << *bits).collect())),
-            Columns::Seen(features) => features,
-        };
-        let Some((ends, file)) = features.names()? else {
-            return Ok(model::Features::Numbered(features.numbers().to_vec()));
-        };
-        let failed = StoreError::io(Path::new("feature names"), "read them");
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(failed)?;
-        let starts = std::iter::once(0).chain(ends.iter().map(|&end| end as usize));
-        let name = |(start, &end): (usize, &u64)| String::from_utf8_lossy(&text[start..end as usize]).into_owned();
-        Ok(model::Features::Named(starts.zip(ends).map(name).collect()))
-    }
-}
-
-/// The column of a feature number.
-pub fn hashed_number(number: u64, bits: u32) -> u64 {
-    // Neighbouring numbers spread over all columns.
-    xxh3_64(&number.to_le_bytes()) >> (64 - bits)
-}
-
-/// The column of a feature name.
-pub fn hashed_name(name: &[u8], bits: u32) -> u64 {
-    xxh3_64(name) >> (64 - bits)
-}
-
-/// Features of one row that share a column become one value: ‖x‖² has to be that of the row that the weights see.
-fn sum_duplicates(batch: &mut RowBatch) {
-    let mut entries: Vec<(u64, f64)> = Vec::new();
-    let (mut to, mut start) = (0, 0);
-    for end in &mut batch.ends {
-        entries.clear();
-        entries.extend(batch.keys[start..*end].iter().copied().zip(batch.values[start..*end].iter().copied()));
-        start = *end;
-        entries.sort_unstable_by_key(|entry| entry.0);
-        let row = to;
-        for &(key, value) in &entries {
-            if to > row && batch.keys[to - 1] == key {
-                batch.values[to - 1] += value;
-            } else {
-                (batch.keys[to], batch.values[to]) = (key, value);
-                to += 1;
-            }
+    fn take(&mut self, batch: &mut RowBatch, row_classes: &mut Vec<u32>) -> Result<(), StreamError> {
+        if !batch.further.is_empty() {
+            return Err(StreamError::Rows {
+                problem: format!("the rows have {} targets, and a stream is for one", batch.further_count() + 1),
+                remedy: "name one column with --label, or pack the rows and train without --stream".into(),
+            });
         }
-        *end = to;
+        self.columns.resolve(batch, self.budget)?;
+        let is_classification = self.options.loss.is_classification();
+        if is_classification {
+            self.classes.resolve(batch, row_classes);
+        } else if !batch.classes.is_empty() {
+            return Err(StreamError::Rows {
+                problem: format!("the labels are text, and the {} loss predicts numbers", self.options.loss.name()),
+                remedy: "use a classification loss".into(),
+            });
+        }
+        self.filling.widen(self.columns.len());
+        // The class of a row, or the number that it has.
+        let labels: Vec<f64> = match is_classification {
+            true => row_classes.iter().map(|&class| f64::from(class)).collect(),
+            false => batch.labels.clone(),
+        };
+        for (i, &label) in labels.iter().enumerate() {
+            let values = batch.range(i).len();
+            if self.filling.rows() >= self.room.0 || self.filling.values() + values > self.room.1 {
+                if values > self.room.1 {
+                    let needed = values as u64 * 8 * 12;
+                    let (wanted_bytes, free_bytes) = (needed, self.budget.free_bytes());
+                    let limit_bytes = self.budget.limit_bytes();
+                    let least_bytes = limit_bytes + needed;
+                    return Err(BudgetError {
+                        purpose: "a long row",
+                        wanted_bytes,
+                        free_bytes,
+                        limit_bytes,
+                        least_bytes,
+                    }
+                    .into());
+                }
+                self.hand_over()?;
+                self.filling.widen(self.columns.len());
+            }
+            let id = self.report.rows + self.filling.rows() as u64;
+            push(&mut self.filling, batch, i, label, id);
+        }
+        Ok(())
     }
-    batch.keys.truncate(to);
-    batch.values.truncate(to);
-}
 
-/// Appends row `i` of a batch whose keys are columns; `label` is its class or number.
-pub fn push(block: &mut Block, batch: &RowBatch, i: usize, label: f64, id: u64) {
-    let range = batch.range(i);
-    let weight = batch.weights.get(i).copied().unwrap_or(1.0);
-    let group = batch.groups.get(i).copied().unwrap_or(0);
-    let columns = batch.keys[range.clone()].iter().map(|&key| key as u32);
-    block.push_arrays(RowInfo { label, weight, group, id }, columns, batch.values[range].iter().copied());
+    /// Gives the learner what has been gathered.
+    fn hand_over(&mut self) -> Result<(), StreamError> {
+        if self.filling.rows() == 0 {
+            return Ok(());
+        }
+        self.wait()?;
+        let rows = std::mem::replace(&mut self.filling, Block::new(Layout::SPARSE_F32, 0));
+        self.report.rows += rows.rows() as u64;
+        let changed = self.classes.len() != self.known_classes;
+        self.known_classes = self.classes.len();
+        let classes = changed.then(|| Box::new(self.classes.clone()));
+        let work = Work::Learn { rows: Box::new(rows), columns: self.columns.len(), classes };
+        if self.work.send(work).is_err() {
+            return Ok(());
+        }
+        match self.done.recv() {
+            Ok(Answer::Room(empty)) => (self.filling, self.busy) = (*empty, true),
+            Ok(Answer::Refused(refused)) => return Err(refused.into()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Rows make room for the model.
+    fn end(&mut self) -> Result<(), StreamError> {
+        self.filling = Block::new(Layout::SPARSE_F32, 0);
+        if self.work.send(Work::End).is_ok() && matches!(self.done.recv(), Ok(Answer::Ended)) {
+            self.rows_paid.resize(0)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the learner has done what it was given.
+    fn wait(&mut self) -> Result<(), StreamError> {
+        if !std::mem::take(&mut self.busy) {
+            return Ok(());
+        }
+        if let Ok(Answer::Learnt { progressive, seconds }) = self.done.recv() {
+            let report = &mut self.report;
+            report.steps += 1;
+            report.solve_seconds += seconds;
+            report.last = progressive;
+            report.all.rows += progressive.rows;
+            report.all.right += progressive.right;
+            report.all.squared += progressive.squared;
+            report.seconds = self.begin.elapsed().as_secs_f64();
+            (report.features, report.classes) = (self.columns.len() as u64, self.classes.len() as u64);
+            self.watch.step(report);
+        }
+        Ok(())
+    }
+
+    /// The model as it stands; none while there are too few classes for one.
+    fn model(&mut self) -> Result<Option<Model>, StreamError> {
+        self.wait()?;
+        let options = self.options;
+        let (targets, outputs) = match options.loss.is_classification() {
+            false if self.report.rows == 0 => return Ok(None),
+            false => (Targets::Numbers, vec![0]),
+            true => match self.classes.finished(options.positive.as_deref(), &options.class_weights) {
+                Some(finished) => finished,
+                None => return Ok(None),
+            },
+        };
+        // Weights, names and the finished model are all there at once for a moment.
+        let numbers = 2 * outputs.len() as u64 + 3;
+        let _paid = self.budget.reserve("a model of the stream", numbers * 8 * self.columns.len() as u64)?;
+        let (Ok(()), Ok(Answer::Weights(weights))) = (self.work.send(Work::Weights), self.done.recv()) else {
+            return Ok(None);
+        };
+        let features = self.columns.names()?;
+        Ok(Some(finish(options, self.report, Learnt { targets, outputs, weights, features, named: self.named })))
+    }
 }

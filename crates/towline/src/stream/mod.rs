@@ -4,19 +4,24 @@
 //! bytes ─► parsers ─► gather: features get columns, rows a block ─► learner: block + cache, a few sweeps, drop the rest
 //!          threads    this thread                                   a thread of its own
 //! ```
-//! The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
+//! Two blocks go round: kept rows are copied behind the new ones, and the block that they leave is filled next. The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
 //! and classes may appear at any time: weights grow with them, inside the budget.
 mod classes;
+mod columns;
+mod finish;
 mod gather;
 mod learner;
+mod model;
+mod models;
 mod online;
 mod report;
 mod run;
+mod serve;
 mod start;
+mod stochastic;
 
 pub use classes::StreamClasses;
-pub use gather::Columns;
-pub use gather::{hashed_name, hashed_number};
+pub use columns::{Columns, hashed_name, hashed_number};
 pub use online::check as check_rule;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
 pub use run::stream;
@@ -45,6 +50,8 @@ pub struct StreamOptions {
     pub class_weights: Vec<(String, f64)>,
     /// One of the rules that papers compare with, in place of blocks and cache.
     pub rule: Option<Baseline>,
+    /// Rows that a rule with a decreasing step may expect in all; without it, and beyond it, as many as have come.
+    pub rows: Option<u64>,
     /// Sweeps over block and cache; without a number they go on while they pay.
     pub rounds: Option<u32>,
     /// The part of the rows in memory that stays when new ones come.
@@ -79,6 +86,7 @@ impl StreamOptions {
             positive: None,
             class_weights: Vec::new(),
             rule: None,
+            rows: None,
             rounds: None,
             cache_share: 0.5,
             selection: Selection::Gradient,

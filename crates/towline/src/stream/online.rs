@@ -5,8 +5,9 @@
 use super::learner::StreamLearner;
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::{Averaged, Baseline, Confident};
-use crate::block::{Block, Row};
+use crate::block::{Block, Layout, Row};
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::loss::AnyLoss;
 use crate::predict;
 
 /// The weights of one class.
@@ -18,6 +19,8 @@ enum Vector {
 /// Models of all classes.
 pub struct TopOne {
     rule: Baseline,
+    /// The rows to learn from.
+    rows: Block,
     options: StreamOptions,
     columns: usize,
     classes: StreamClasses,
@@ -67,9 +70,10 @@ impl Vector {
 
 impl TopOne {
     /// No row has come.
-    pub fn new(rule: Baseline, options: &StreamOptions, budget: &Budget) -> Result<Self, BudgetError> {
+    pub fn new(rule: Baseline, options: &StreamOptions, rows: Block, budget: &Budget) -> Result<Self, BudgetError> {
         Ok(TopOne {
             rule,
+            rows,
             options: options.clone(),
             columns: 0,
             classes: StreamClasses::default(),
@@ -172,7 +176,14 @@ impl StreamLearner for TopOne {
         }
     }
 
-    fn learn(&mut self, rows: &Block) {
+    fn take(&mut self, rows: &mut Block) {
+        self.rows.clear();
+        std::mem::swap(&mut self.rows, rows);
+    }
+
+    fn learn(&mut self) {
+        // They are there again before anybody asks for them.
+        let rows = std::mem::replace(&mut self.rows, Block::new(Layout::SPARSE_F32, 0));
         for i in 0..rows.rows() {
             let info = rows.info(i);
             let class = info.label as usize;
@@ -181,9 +192,14 @@ impl StreamLearner for TopOne {
                 self.learn_row(rows.row(i), self.side(class), c);
             }
         }
+        self.rows = rows;
     }
 
-    fn weights(&self) -> Vec<Vec<f64>> {
+    fn end(&mut self) {
+        self.rows = Block::new(Layout::SPARSE_F32, 0);
+    }
+
+    fn weights(&mut self) -> Vec<Vec<f64>> {
         match self.vectors.len() {
             // Of two sides the second has the score.
             2 => {
@@ -198,15 +214,22 @@ impl StreamLearner for TopOne {
     fn begin_with(&mut self, _weights: Vec<Vec<f64>>) {}
 }
 
-/// Whether a rule can learn from a stream, from the beginning or from a model, and why not.
-pub fn check(rule: Baseline, goes_on: bool) -> Result<(), &'static str> {
+/// Whether a rule can learn from a stream with this loss, from the beginning or from a model, and why not.
+pub fn check(rule: Baseline, loss: AnyLoss, goes_on: bool) -> Result<(), String> {
+    if matches!(rule, Baseline::Admm | Baseline::BcAdmm | Baseline::MirrorDescent) {
+        return Err(
+            "goes over its rows many times; use pegasos, sgd, perceptron, mira or cw, or pack the rows first".into()
+        );
+    }
+    if goes_on {
+        return Err("goes on from averages, which a model does not hold; leave --warm-start out".into());
+    }
     match rule {
-        Baseline::Perceptron | Baseline::Mira | Baseline::Cw if !goes_on => Ok(()),
-        Baseline::Perceptron | Baseline::Mira | Baseline::Cw => {
-            Err("goes on from averages, which a model does not hold; leave --warm-start out")
-        }
-        _ => Err(
-            "has to know the number of rows before the first one; use perceptron, mira or cw, or pack the rows first",
-        ),
+        Baseline::Sgd => Ok(()),
+        _ if matches!(loss, AnyLoss::Hinge(_)) => Ok(()),
+        _ => Err(format!(
+            "is for classes and the hinge loss, not for the {} loss; use sgd, or leave --method out",
+            loss.name()
+        )),
     }
 }

@@ -17,6 +17,9 @@ use crate::order::{Order, Visit};
 use crate::residents::View;
 use crate::solver::Sweep;
 
+/// Margins that would move by less than this stay.
+const ROUNDING: f64 = 1e-13;
+
 /// `F(W) = R(W) + Σ c_i L(y_i, Wᵀx_i)`.
 pub struct Joint<M, K> {
     loss: M,
@@ -84,7 +87,8 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
             }
         }
         let mut visit = Visit { slack: self.loss.slack(state.target, z, duals, state.c), ..Visit::default() };
-        if !steps.is_empty() {
+        // What rounding leaves of a row at its best is no step.
+        if largest * state.curvature > ROUNDING {
             let value = |duals: &[f64]| self.loss.dual_value(state.target, duals, state.c);
             visit.gain = (value(duals) - value(current) + change).max(0.0);
             visit.violation = largest * state.curvature;

@@ -5,19 +5,21 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::Selection;
 use super::problem::Problem;
 use crate::block::RowInfo;
-use crate::order::{Order, OrderName};
+use crate::order::{NewestFirst, Noting, Order, OrderName};
 use crate::residents::{self, Residents, View};
 use crate::solver::Sweep;
 
 /// A problem, its resident rows, and the order in which it visits them.
 pub struct ProblemRows<P: Problem + ?Sized> {
     pub problem: Box<P>,
-    /// The numbers of its rows among all residents, ascending.
+    /// The numbers of its rows among all residents.
     pub numbers: Vec<u32>,
     pub order: Box<dyn Order>,
     random: Xoshiro256PlusPlus,
     /// What its rows are worth, for the choice of those that stay.
     scores: Vec<(f64, u32)>,
+    /// What the last visit of each row said of that, where visits are noted.
+    noted: Vec<f32>,
 }
 
 impl<P: Problem + ?Sized> ProblemRows<P> {
@@ -29,6 +31,7 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
             order: order.make(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             scores: Vec::new(),
+            noted: Vec::new(),
         }
     }
 
@@ -59,6 +62,29 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
         self.problem.sweep(rows, &mut *self.order)
     }
 
+    /// The same, noting what each row is worth. The first sweep of a step visits every row once, those from `newest` on first.
+    pub fn sweep_noting(&mut self, residents: &Residents, newest: Option<usize>) -> Sweep {
+        let rows = self.problem.rows();
+        self.noted.resize(rows, 0.0);
+        self.order.begin_sweep(rows, &mut self.random);
+        let view = View::new(residents, &self.numbers);
+        match newest {
+            None => self.problem.sweep(view, &mut Noting { order: &mut *self.order, worth: &mut self.noted }),
+            Some(newest) => {
+                let order = &mut NewestFirst::new(&mut *self.order, rows, newest, &mut self.random);
+                self.problem.sweep(view, &mut Noting { order, worth: &mut self.noted })
+            }
+        }
+    }
+
+    /// Takes what visits have noted as what rows are worth: it costs no product a row.
+    pub fn score_as_noted(&mut self) {
+        let ProblemRows { numbers, scores, noted, .. } = self;
+        scores.clear();
+        scores.extend(noted.iter().zip(numbers.iter()).map(|(&worth, &number)| (f64::from(worth), number)));
+        scores.sort_unstable_by(best_first);
+    }
+
     /// Looks which rows are worth keeping.
     pub fn score(&mut self, residents: &Residents, selection: Selection) {
         let ProblemRows { problem, numbers, scores, random, .. } = self;
@@ -68,7 +94,7 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
             Selection::Random => ((random.next_u64() >> 11) as f64, number),
             selection => (problem.score(selection, rows.row(i), i), number),
         }));
-        scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scores.sort_unstable_by(best_first);
     }
 
     /// Lowers the best rank of each row to the one that it has here.
@@ -83,9 +109,17 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
         let own: Vec<bool> = self.numbers.iter().map(|&number| keep[number as usize]).collect();
         self.problem.retain(&own);
         self.order.retain(&mut |i| own[i]);
+        if !self.noted.is_empty() {
+            residents::retain(&mut self.noted, &own);
+        }
         residents::retain(&mut self.numbers, &own);
         self.numbers.iter_mut().for_each(|number| *number = numbers[*number as usize]);
     }
+}
+
+/// Rows by what they are worth; among equals as they came.
+fn best_first(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 /// The new number of each resident that stays.

@@ -9,6 +9,28 @@ fn granted(class: usize, m: usize, margins: &[f64]) -> f64 {
     margins[m] + if m == class { 0.0 } else { 1.0 }
 }
 
+/// How far the own class is ahead of the lead that the best of the others is granted.
+fn lead(class: usize, margins: &[f64]) -> f64 {
+    let (before, after) = (&margins[..class], &margins[class + 1..]);
+    let most = before.iter().chain(after).copied().fold(f64::NEG_INFINITY, f64::max);
+    margins[class] - (most + 1.0)
+}
+
+/// The ν with Σ max(0, place_m - ν) = `total`, by leaving out classes below the mean of the others until there are none (Michelot 1986): a few
+/// passes, where sorting would cost as much as the margins of a short row.
+fn level(places: &[f64], total: f64) -> f64 {
+    let mut nu = f64::NEG_INFINITY;
+    let mut free = 0;
+    loop {
+        let above = places.iter().filter(|&&place| place > nu);
+        let (sum, count) = above.fold((0.0, 0usize), |(sum, count), place| (sum + place, count + 1));
+        if count == free || count == 0 {
+            return nu;
+        }
+        (nu, free) = ((sum - total) / count as f64, count);
+    }
+}
+
 impl ClassLoss for CrammerSinger {
     fn value(&self, class: usize, margins: &[f64]) -> f64 {
         let most = (0..margins.len()).map(|m| granted(class, m, margins)).fold(f64::NEG_INFINITY, f64::max);
@@ -20,8 +42,8 @@ impl ClassLoss for CrammerSinger {
     }
 
     /// min ½q‖β' - β‖² + Σ (z_m + \[m ≠ y\]) β'_m with Σ β'_m = 0 and β'_m ≤ c\[m = y\] has the solution β'_m = min(bound_m, (ν - b_m)/q), where
-    /// b_m = z_m + \[m ≠ y\] - qβ_m and ν is such that they add up to 0. Sorting by the place b_m + q·bound_m where a class leaves its bound
-    /// finds it (Crammer & Singer 2002, section 6; Keerthi et al. 2008 for the sequential dual method).
+    /// b_m = z_m + \[m ≠ y\] - qβ_m and ν is such that they add up to 0; a class leaves its bound where ν passes b_m + q·bound_m (Crammer & Singer
+    /// 2002, section 6; Keerthi et al. 2008 for the sequential dual method).
     fn dual_step(&self, row: ClassRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]) {
         let (class, c, q) = (row.class as usize, row.c, row.sq_norm);
         if q <= 0.0 {
@@ -31,19 +53,16 @@ impl ClassLoss for CrammerSinger {
             (duals[class], duals[other]) = (c, -c);
             return;
         }
+        if duals[class] == 0.0 && lead(class, margins) >= 0.0 {
+            // All dual variables are 0, and the own class leads by enough: the row is idle, as most are.
+            return;
+        }
         for m in 0..margins.len() {
             room[m] = granted(class, m, margins) - q * duals[m];
         }
         let b_class = room[class];
         room[class] += q * c;
-        room.sort_unstable_by(|a, b| b.total_cmp(a));
-        let mut sum = room[0] - q * c;
-        let mut free = 1;
-        while free < room.len() && sum < free as f64 * room[free] {
-            sum += room[free];
-            free += 1;
-        }
-        let nu = sum / free as f64;
+        let nu = level(room, q * c);
         for (m, dual) in duals.iter_mut().enumerate() {
             let (b, bound) = match m == class {
                 true => (b_class, c),

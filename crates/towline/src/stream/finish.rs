@@ -1,0 +1,52 @@
+//! What a stream has learnt becomes a model.
+use super::{StreamOptions, StreamReport};
+use crate::model::{Features, Header, Model, VERSION};
+use crate::objective::{Objective, Targets};
+use crate::trainer::{Cost, Status};
+
+/// What there is at the end, or when a model is to be saved.
+pub struct Learnt {
+    pub targets: Targets,
+    /// The class, in order of appearance, that each output speaks for.
+    pub outputs: Vec<usize>,
+    /// The weights of each model by column, the constant feature last.
+    pub weights: Vec<Vec<f64>>,
+    pub features: Features,
+    /// Whether features have names in the input.
+    pub named: bool,
+}
+
+/// The model, its classes in the order of their labels.
+pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> Model {
+    let Learnt { targets, outputs, weights, features, named } = learnt;
+    let is_turned = options.loss.is_classification() && options.positive.is_none() && outputs == [0];
+    let signed = |model: usize, column: usize| weights[model].get(column).copied().unwrap_or(0.0);
+    let weight = |output: usize, column: usize| match weights.len() {
+        // One score speaks for the second class that came.
+        1 if is_turned => -signed(0, column),
+        1 => signed(0, column),
+        _ => signed(outputs[output], column),
+    };
+    let constant = weights[0].len() - 1;
+    let intercepts: Vec<f64> = (0..outputs.len()).map(|output| weight(output, constant) * options.bias).collect();
+    let columns = features.len().min(constant);
+    let (features, weights) = Model::collect(features, columns, intercepts.len(), weight);
+    let header = Header {
+        version: VERSION,
+        created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+        objective: Objective { bias: options.bias, ..Objective::new(options.loss, options.c, targets) },
+        status: Status::Streamed,
+        certificate: None,
+        certificates: Vec::new(),
+        cost: Cost { passes: 1, seconds: report.seconds, solve_seconds: report.solve_seconds, ..Cost::default() },
+        baseline: options.rule,
+        rows: report.rows,
+        features: features.len() as u64,
+        intercepts,
+        fourier: None,
+        unit_rows: false,
+        named_features: named && options.hash_bits.is_none(),
+        hash_bits: options.hash_bits,
+    };
+    Model { header, features, weights }
+}
