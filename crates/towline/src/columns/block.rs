@@ -4,6 +4,9 @@
 //! min R(w) + ‖w - p‖²/(2η) - v_B·w + Σ_{i in B} c_i L(y_i, x_i·w),   v_B = v - Σ_{i in B} β_i x_i        (14), with -v for μ
 //! then β_i = -c_i L'(x_i·w) for the rows of the block, and v = v_B + Σ β_i x_i                              (15) to (17)
 //! ```
+//! An approximate solution has dual variables that may be far from the best, and errors grow from block to block. So they are taken only if the dual objective (18) rises, and a
+//! sweep of dual steps over the rows follows, which always raises it.
+//!
 //! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the link puts them, at prox(u_B).
 use super::anchored::Anchored;
 use super::design::Design;
@@ -13,16 +16,13 @@ use crate::loss::SmoothLoss;
 use crate::order::Order;
 use crate::penalty::LazyProx;
 use crate::residents::View;
-use crate::solver::{BlockSolver, RowState, Sweep};
+use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
 use crate::trainer::Proximal;
 
 /// Proximal Newton steps on the problem of a block, at most.
 const MOST_STEPS: u32 = 10;
 /// The problem of a block is solved when a step gains less than this part of the first.
 const SOLVED: f64 = 0.05;
-
-/// Halvings of a step of the dual variables, at most.
-const MOST_HALVINGS: i32 = 6;
 
 /// Minimises over the columns of the rows in memory.
 pub struct ColumnsOfBlock<P> {
@@ -43,7 +43,7 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
         rows: View,
         states: &mut [RowState],
         link: &mut Proximal<Z>,
-        _order: &mut dyn Order,
+        order: &mut dyn Order,
     ) -> Sweep {
         let design = Design::new(rows.columns(), link.bias());
         let mut targets = vec![Target::default(); design.rows()];
@@ -74,44 +74,42 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
                 break;
             }
         }
-        let step = |(i, state): (usize, &RowState)| {
+        let dual = |(i, state): (usize, &RowState)| {
             let (low, high) = loss.dual_bounds(state.y, state.c);
-            (-newton.slopes[rows.number(i)]).clamp(low, high) - state.beta
+            (-newton.slopes[rows.number(i)]).clamp(low, high)
         };
-        let steps: Vec<f64> = states.iter().enumerate().map(step).collect();
+        let duals: Vec<f64> = states.iter().enumerate().map(dual).collect();
         drop(newton);
         link.add_rows(states.iter().enumerate().map(|(i, state)| (rows.row(i), state.beta)));
-        total.gain = ascend(loss, &rows, states, link, &steps);
-        total
+        total.gain = ascend(loss, &rows, states, link, duals);
+        let polished = ByRows.sweep(loss, rows, states, link, order);
+        Sweep { gain: total.gain + polished.gain, visits: total.visits + polished.visits, ..polished }
     }
 }
 
-/// Moves the dual variables along `steps`: all the way, or as far as (18) rises. The solution of a block is its maximum, but this is an approximate one, and dual variables
-/// that make (18) less could go on doing so from block to block. Returns the gain.
+/// Takes over these dual variables if (18) rises, and returns the gain. Those of the solution are its maximum; here they are of an approximate one, and what makes
+/// (18) less could go on doing so from block to block.
 fn ascend<L: SmoothLoss, Z: LazyProx>(
     loss: L,
     rows: &View,
     states: &mut [RowState],
     link: &mut Proximal<Z>,
-    steps: &[f64],
+    mut duals: Vec<f64>,
 ) -> f64 {
     let value = |states: &[RowState], link: &Proximal<Z>| {
         states.iter().map(|state| loss.dual_value(state.y, state.beta, state.c)).sum::<f64>() - link.conjugate()
     };
+    let mut exchange = |states: &mut [RowState], link: &mut Proximal<Z>| {
+        let steps = states.iter().zip(&duals).enumerate();
+        link.add_rows(steps.map(|(i, (state, dual))| (rows.row(i), dual - state.beta)));
+        states.iter_mut().zip(&mut duals).for_each(|(state, dual)| std::mem::swap(&mut state.beta, dual));
+    };
     let before = value(states, link);
-    let mut moved = 0.0;
-    for part in (0..=MOST_HALVINGS).map(|k| 0.5f64.powi(k)).chain([0.0]) {
-        link.add_rows(steps.iter().enumerate().map(|(i, step)| (rows.row(i), (part - moved) * step)));
-        for (state, step) in states.iter_mut().zip(steps) {
-            let (low, high) = loss.dual_bounds(state.y, state.c);
-            // Rounding must not carry it over a bound.
-            state.beta = (state.beta + (part - moved) * step).clamp(low, high);
-        }
-        moved = part;
-        let gain = value(states, link) - before;
-        if gain >= 0.0 {
-            return gain;
-        }
+    exchange(states, link);
+    let gain = value(states, link) - before;
+    if gain >= 0.0 {
+        return gain;
     }
+    exchange(states, link);
     0.0
 }
