@@ -56,13 +56,15 @@ pub enum Recipe {
 }
 
 impl RecipeArguments {
-    /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed.
+    /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed; `notes` gets what is worth saying of an
+    /// index that is there and not used.
     pub fn choose(
         &self,
         method: Method,
         objective: &mut Objective,
         store: &DiskStore,
         typed: &[String],
+        notes: &mut Vec<String>,
     ) -> anyhow::Result<Recipe> {
         let is_typed = |id: &str| typed.iter().any(|typed| typed == id);
         if let Some(loss) = method.own_loss() {
@@ -85,7 +87,7 @@ impl RecipeArguments {
             shuffled: store.manifest().shuffle_seed.is_some() && store.manifest().generation == 1,
         };
         let indexed = IndexedOptions { wanted: self.query_rows, primal: newton, beginning };
-        let recipe = self.recipe(method, objective, store, indexed)?;
+        let recipe = self.recipe(method, objective, (store, indexed), notes)?;
         self.check(&recipe, &is_typed)?;
         Ok(recipe)
     }
@@ -94,8 +96,8 @@ impl RecipeArguments {
         &self,
         method: Method,
         objective: &Objective,
-        store: &DiskStore,
-        indexed: IndexedOptions,
+        (store, indexed): (&DiskStore, IndexedOptions),
+        notes: &mut Vec<String>,
     ) -> anyhow::Result<Recipe> {
         if indexed.primal {
             if !matches!(method, Method::Auto) && method.own_loss().is_none() {
@@ -118,7 +120,7 @@ impl RecipeArguments {
             indexed::can_train(objective, &indexed)?;
             return Ok(Recipe::Indexed(indexed));
         }
-        if method == Method::Auto && suits_index(store)? && indexed::can_train(objective, &indexed).is_ok() {
+        if method == Method::Auto && suits_index(store, notes)? && indexed::can_train(objective, &indexed).is_ok() {
             return Ok(Recipe::Indexed(indexed));
         }
         let convex: ConvexTrainer = if indexed.primal { newton::train } else { train };
@@ -150,17 +152,17 @@ impl RecipeArguments {
 }
 
 /// Whether `store` has an index that is not out of date, and more rows than a few times its features: what an index is made for.
-fn suits_index(store: &DiskStore) -> anyhow::Result<bool> {
+fn suits_index(store: &DiskStore, notes: &mut Vec<String>) -> anyhow::Result<bool> {
     let shape = store.shape();
     let is_current = |index: &IndexManifest| index.is_of(&StoreFingerprint::of(store.manifest()));
     match IndexManifest::read(store.path()) {
         Ok(Some(index)) if !is_current(&index) => {
-            eprintln!("note: the index is out of date and not used; 'towline index' builds it anew");
+            notes.push("the index is out of date and not used; 'towline index' builds it anew".into());
             Ok(false)
         }
         Ok(index) => Ok(index.is_some() && shape.rows > 4 * shape.columns),
         Err(error @ StoreError::Index { .. }) => {
-            eprintln!("note: not using the index: {error}");
+            notes.push(format!("not using the index: {error}"));
             Ok(false)
         }
         Err(error) => Err(error.into()),

@@ -211,7 +211,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let mut objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
-    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed)?;
+    let mut notes = Vec::new();
+    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -244,6 +245,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
+            notes.iter().filter(|_| talk).for_each(|note| eprintln!("note: {note}"));
             match recipe.note() {
                 Some(note) if talk => eprintln!("note: {note}"),
                 None if talk => announce(&tasks, &store, &budget)?,
