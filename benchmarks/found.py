@@ -11,13 +11,13 @@ def measure(bench, data):
     """Asks the index with weights from along a run, and adds a table and a drawing to the record."""
     out = common.timed([bench.examples / "found_fraction", data.store, *([data.positive] if data.positive else [])])[1]
     curves = [json.loads(line) for line in out.splitlines()]
-    bench.facts.append({"set": data.name, "found": curves})
+    bench.now["facts"] = {"found": curves}
     head = ["weights", "rows that matter", *(f"{share:.0%} looked at" for share in SHARES)]
     lines = [[f"after {curve['rounds']} rounds", f"{curve['matching']:,} of {curve['rows']:,}", *(f"{at(curve, share):.0%}" for share in SHARES)]
              for curve in curves]
     name = f"indexed-found-{data.name}.svg"
-    bench.drawings[name] = drawing(f"{data.name}: rows found against rows looked at", curves)
-    bench.notes.append(f"\n## {data.name}: part of the rows that satisfy (10) found, against rows looked at\nAt random it is the same part as that looked at.\n\n"
+    bench.now["drawings"][name] = drawing(f"{data.name}: rows found against rows looked at", curves)
+    bench.now["notes"].append(f"\n## {data.name}: part of the rows that satisfy (10) found, against rows looked at\nAt random it is the same part as that looked at.\n\n"
                        + common.table(head, lines) + f"\n![{data.name}](DATE-{name})\n")
 
 

@@ -11,7 +11,7 @@ are those of at most 60,000 rows. Settings of the paper: s = 1, C = 1, n = 1000.
 Both trainers begin with the same model of 10,000 rows, in a tenth of the memory that the rows take, under `limited` (root or a delegated control
 group; left out with --no-limit) with a disk of 125 MB/s. Time and bytes count until the test error first is within 0.1 points of the batch solver's last one; time
 spent on test scores is subtracted. --max-time ends both trainers. The convex model is LIBLINEAR's (-s 3) if liblinear-train is there, else Towline's.
-`--through COMMAND` runs everything that is timed through another command, such as one that waits for a quiet machine; with `--work` stores that are there already are used again.
+With `--work` stores and results are kept, and `--only` measures single parts; the record has all parts that are there.
 """
 import argparse
 import csv
@@ -20,7 +20,6 @@ import gzip
 import json
 import pathlib
 import re
-import shlex
 import shutil
 import sys
 import tempfile
@@ -45,7 +44,6 @@ def arguments():
     parser.add_argument("--no-limit", action="store_true", help="without a control group, and at the disk's own speed")
     parser.add_argument("--part", type=float, default=0.1, help="memory as a part of what the rows take [default: 0.1]")
     parser.add_argument("--max-time", type=float, default=240, help="seconds that a trainer has [default: 240]")
-    parser.add_argument("--through", default="", help="a command that runs what is timed")
     common.add_common(parser)
     return parser.parse_args()
 
@@ -133,17 +131,28 @@ def thin(path, to):
 
 
 class Bench:
+    """What has been measured, part by part; with --work it is kept, so that parts can be run one by one."""
+
     def __init__(self, options, programs, work):
         (self.towline, self.examples), self.options, self.work = programs, options, work
-        self.rows, self.facts, self.notes, self.drawings = [], [], [], {}
-        self.through = shlex.split(options.through)
+        self.kept = work / "results.json"
+        self.results = json.loads(self.kept.read_text()) if self.kept.exists() else {}
+
+    def begin(self, data, part):
+        self.now = self.results[f"{data.name}: {part}"] = {"rows": [], "notes": [], "facts": {}, "drawings": {}}
+
+    def end(self):
+        self.kept.write_text(json.dumps(self.results))
+
+    def of(self, data, part):
+        return self.results[f"{data.name}: {part}"]
+
+    def all(self, what):
+        return [result[what] for result in self.results.values()]
 
     def row(self, *cells):
-        self.rows.append(cells)
+        self.now["rows"].append(cells)
         print("  " + " | ".join(cells), file=sys.stderr)
-
-    def timed(self, *command):
-        return json.loads(common.timed([*self.through, *command])[1])
 
     def train(self, data, method, memory, *more):
         """A run: its summary, and its trace with test errors and the seconds of training up to each."""
@@ -154,7 +163,7 @@ class Bench:
             if path.is_file():
                 common.drop_from_cache(path)
         prefix = [] if self.options.no_limit else [HERE / "limited", str(int(memory * 1.25) + (24 << 20)), "125M", "--"]
-        command = [*self.through, *prefix, self.towline, "train", data.store, "-o", model, "--json", "--trace", trace, "--method", method, "--memory", memory,
+        command = [*prefix, self.towline, "train", data.store, "-o", model, "--json", "--trace", trace, "--method", method, "--memory", memory,
                    "--test", data.test, "--test-every", 0, "--max-time", self.options.max_time, *more]
         _, out, _ = common.timed(command, expect=(0, 5))
         steps, scoring = [json.loads(line) for line in open(trace)], 0
@@ -173,45 +182,30 @@ def until(steps, goal):
     return next((step for step in steps if error(step) <= goal), None)
 
 
-def measure(bench, data):
-    options = bench.options
-    memory, index, pack = make_store(bench, data)
-    if "index" in options.only:
-        info = json.loads(common.timed([bench.towline, "info", data.store, "--json"])[1])
-        size = index["bytes"] / info["store_bytes"]
-        bench.row(f"{data.name}: building the index", f"{index['seconds']:.1f} s, {index['bytes'] / 1e6:.1f} MB",
-                  f"pack {pack['seconds']:.1f} s, store {info['store_bytes'] / 1e6:.1f} MB", f"{index['seconds'] / pack['seconds']:.2f} and {size:.2f}", "at most 3 and 1.3")
-    facts = {"set": data.name, "pack": pack, "index": index, "memory": memory}
-    bench.facts.append(facts)
-    if "train" in options.only:
-        facts["batch"], batch_steps = bench.train(data, "trunc-l1-dual", memory, *data.one_class())
-        facts["indexed"], steps = bench.train(data, "ibcd-l1-dual", memory, *data.one_class())
-        facts["batch_trace"], facts["indexed_trace"] = brief(batch_steps), brief(steps)
-        compare(bench, data, memory, batch_steps, steps)
-    if "train" in options.only and "convex" in options.only:
-        convex(bench, data, facts)
-    if "classes" in options.only and data.name == "MNIST":
-        ten_classes(bench, data, memory)
-    if "found" in options.only:
-        found.measure(bench, data)
-
-
-def make_store(bench, data):
+def measure_index(bench, data):
     """Packs and indexes; blocks are small enough for a tenth of the memory that the rows take."""
-    notes = bench.work / f"{data.name}.json"
-    if notes.exists():
-        return json.loads(notes.read_text())
-    pack = bench.timed(bench.towline, "pack", data.train_text, "-o", data.store, "--json", "--force")
-    plan = json.loads(common.timed([bench.towline, "plan", data.store, "--memory", "64G", "--json"])[1])
-    memory = int(bench.options.part * plan["resident_bytes"])
+    def json_of(*command):
+        return json.loads(common.timed([bench.towline, *command, "--json"])[1])
+
+    pack = json_of("pack", data.train_text, "-o", data.store, "--force")
+    memory = int(bench.options.part * json_of("plan", data.store, "--memory", "64G")["resident_bytes"])
     block = min(4 << 20, memory // 40)
     if block < 4 << 20:
-        pack = bench.timed(bench.towline, "pack", data.train_text, "-o", data.store, "--json", "--force", "--block-size", block)
-    pack["seconds"] = pack.get("seconds") or pack["total_seconds"]
+        pack = json_of("pack", data.train_text, "-o", data.store, "--force", "--block-size", block)
     common.timed([bench.towline, "pack", data.test_text, "-o", data.test, "--force", "--quiet", "--block-size", block])
-    index = bench.timed(bench.towline, "index", data.store, "--json")
-    notes.write_text(json.dumps([memory, index, pack]))
-    return memory, index, pack
+    index, info = json_of("index", data.store), json_of("info", data.store)
+    seconds, stored = pack.get("seconds") or pack["total_seconds"], info["store_bytes"]
+    bench.row(f"{data.name}: building the index", f"{index['seconds']:.1f} s, {index['bytes'] / 1e6:.1f} MB", f"pack {seconds:.1f} s, store {stored / 1e6:.1f} MB",
+              f"{index['seconds'] / seconds:.2f} and {index['bytes'] / stored:.2f}", "at most 3 and 1.3")
+    bench.now["facts"] = {"pack": pack, "index": index, "memory": memory}
+
+
+def measure_train(bench, data):
+    memory = bench.of(data, "index")["facts"]["memory"]
+    batch, batch_steps = bench.train(data, "trunc-l1-dual", memory, *data.one_class())
+    ours, steps = bench.train(data, "ibcd-l1-dual", memory, *data.one_class())
+    bench.now["facts"] = {"batch": batch, "indexed": ours, "batch_trace": brief(batch_steps), "indexed_trace": brief(steps)}
+    compare(bench, data, memory, batch_steps, steps)
 
 
 def brief(steps):
@@ -234,17 +228,23 @@ def compare(bench, data, memory, batch_steps, steps):
               f"by blocks {theirs['trained_seconds']:.2f} s, {theirs['bytes_read'] / 1e6:.1f} MB", f"{time:.1f} and {read:.1f}", wanted)
 
 
-def convex(bench, data, facts):
-    ours = facts["indexed"]
-    model = bench.work / "convex.towm"
-    out = common.timed([bench.towline, "train", data.store, "-o", model, "--json", "--method", "sbm", "--loss", "hinge", "--test", data.test,
-                        "--max-time", 2 * bench.options.max_time, *data.one_class()], expect=(0, 5))[1]
-    facts["convex"] = theirs = json.loads(out)
+def measure_convex(bench, data):
+    """The model with an index, trained to its end in memory, against the convex one."""
+    ours = in_memory(bench, data, "ibcd-l1-dual")
+    theirs = in_memory(bench, data, "sbm", "--loss", "hinge")
+    bench.now["facts"] = {"indexed": ours, "convex": theirs}
     convex_error = liblinear(data, bench.work) if shutil.which("liblinear-train") else 100 * (1 - theirs["test"]["accuracy"])
     ours_error = 100 * (1 - ours["test"]["accuracy"])
     bench.row(f"{data.name}: test error", f"{ours_error:.3f} %", f"convex {convex_error:.3f} %", f"{ours_error - convex_error:+.3f} points", "at most +0.1")
     wanted = "at least 5" if data.name in ("kddcup99", "deformed-MNIST") else ""
     bench.row(f"{data.name}: support rows", f"{ours['support']:,}", f"convex {theirs['support']:,}", f"{theirs['support'] / max(ours['support'], 1):.1f}", wanted)
+
+
+def in_memory(bench, data, method, *more):
+    model = bench.work / "whole.towm"
+    common.remove(f"{model}.duals")
+    return json.loads(common.timed([bench.towline, "train", data.store, "-o", model, "--json", "--method", method, "--test", data.test,
+                                    "--max-time", 2 * bench.options.max_time, *data.one_class(), *more], expect=(0, 5))[1])
 
 
 def liblinear(data, work):
@@ -264,8 +264,11 @@ def liblinear(data, work):
     return 100 - float(re.search(r"Accuracy = ([0-9.]+)%", text)[1])
 
 
-def ten_classes(bench, data, memory):
+def measure_classes(bench, data):
     """Bytes up to the first certifying scan of each class: alone, one after the other, and in one run."""
+    if data.name != "MNIST":
+        return
+    memory = bench.of(data, "index")["facts"]["memory"]
     alone = [bench.train(data, "ibcd-l1-dual", 2 * memory, "--positive", digit, "--max-passes", 1)[0] for digit in range(10)]
     together, _ = bench.train(data, "ibcd-l1-dual", 2 * memory, "--multiclass", "ovr", "--max-passes", 1)
     total = sum(run["bytes_read"] for run in alone)
@@ -276,17 +279,21 @@ def ten_classes(bench, data, memory):
 def main():
     options = arguments()
     programs = common.build(options)
+    measures = {"index": measure_index, "train": measure_train, "convex": measure_convex, "classes": measure_classes, "found": found.measure}
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(options.work or temporary)
         bench = Bench(options, programs, work)
         for data in prepare(options, work):
-            print(data.name, file=sys.stderr)
-            try:
-                measure(bench, data)
-            except (common.Failed, KeyboardInterrupt) as failure:
-                # What was measured before is worth keeping.
-                bench.notes.append(f"- {data.name} did not end: {str(failure).splitlines()[-1] if str(failure) else 'interrupted'}")
-    write_record(options, bench, common.machine(), common.versions(programs[0], None))
+            for part in options.only:
+                print(f"{data.name}: {part}", file=sys.stderr)
+                bench.begin(data, part)
+                try:
+                    measures[part](bench, data)
+                except common.Failed as failure:
+                    # What was measured before is worth keeping.
+                    bench.now["notes"].append(f"- {data.name}, {part}, did not end: {str(failure).splitlines()[-1]}")
+                bench.end()
+        write_record(options, bench, common.machine(), common.versions(programs[0], None))
 
 
 def write_record(options, bench, machine, versions):
@@ -295,14 +302,15 @@ def write_record(options, bench, machine, versions):
     text = f"# Training with an index, {date}\n\n{machine['processor']}, {machine['cores']} cores, {gigabytes:.0f} GiB, {machine['system']}. "
     text += "`benchmarks/indexed.py` says what exactly is timed; a ratio above 1 is in favour of the index.\n\n"
     text += common.table(["program", "version"], versions.items()) + "\n"
-    text += common.table(["what", "with an index", "without", "ratio", "must reach"], bench.rows)
-    text += "\n" + "".join(f"{note}\n" for note in bench.notes)
+    text += common.table(["what", "with an index", "without", "ratio", "must reach"], sum(bench.all("rows"), []))
+    text += "\n" + "".join(f"{note}\n" for note in sum(bench.all("notes"), []))
     records = pathlib.Path(options.records)
     records.mkdir(parents=True, exist_ok=True)
     (records / f"{date}-indexed.md").write_text(text.replace("DATE-", f"{date}-"))
-    for name, drawing in bench.drawings.items():
-        (records / f"{date}-{name}").write_text(drawing)
-    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "facts": bench.facts}
+    for drawings in bench.all("drawings"):
+        for name, drawing in drawings.items():
+            (records / f"{date}-{name}").write_text(drawing)
+    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "results": bench.results}
     (records / f"{date}-indexed.json").write_text(json.dumps(record, indent=1) + "\n")
     print(text)
 

@@ -130,7 +130,6 @@ impl RecipeArguments {
     /// Refuses options that the trainer would have to ignore.
     fn check(&self, recipe: &Recipe, is_typed: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
         let blocks = [("cache_share", "--cache-share"), ("selection", "--selection"), ("rounds", "--rounds")];
-        let starts = [("warm_start", "--warm-start"), ("restart", "--restart")];
         let (truncated, with_index) = ([("init_rows", "--init-rows")], [("query_rows", "--query-rows")]);
         let find = |lists: &[&[(&str, &'static str)]]| {
             lists.concat().iter().find(|(id, _)| is_typed(id)).map(|&(_, option)| option)
@@ -142,11 +141,11 @@ impl RecipeArguments {
         match recipe {
             Recipe::Blocks => refuse(find(&[&truncated, &with_index]), "is for truncated losses (--truncate)"),
             Recipe::Newton => refuse(
-                find(&[&truncated, &with_index, &blocks, &starts, &[("order", "--order")]]),
+                find(&[&truncated, &with_index, &blocks, &[("order", "--order")]]),
                 "means nothing to --solver newton",
             ),
             Recipe::Truncated(..) => refuse(find(&[&with_index]), "is for training with an index (towline index)"),
-            Recipe::Indexed(_) => refuse(find(&[&blocks, &starts]), "means nothing to training with an index"),
+            Recipe::Indexed(_) => refuse(find(&[&blocks]), "means nothing to training with an index"),
         }
     }
 }
@@ -170,11 +169,6 @@ fn suits_index(store: &DiskStore, notes: &mut Vec<String>) -> anyhow::Result<boo
 }
 
 impl Recipe {
-    /// Whether runs can be continued from dual variables beside the model.
-    pub fn keeps_duals(&self) -> bool {
-        matches!(self, Recipe::Blocks | Recipe::Truncated(..))
-    }
-
     /// What is worth saying before it begins.
     pub fn note(&self) -> Option<String> {
         match self {

@@ -50,14 +50,14 @@ pub fn json(
 }
 
 /// For a person; `goes_on` says whether the same command would go on from an interruption.
-pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, quality: Option<&Quality>) -> String {
+pub fn text(output: &Path, header: &Header, pack_seconds: f64, quality: Option<&Quality>) -> String {
     let cost = &header.cost;
     let is_baseline = header.baseline.is_some();
     let line = |name: &str, value: String| (name.to_string(), value);
     let status = match header.status {
         Status::Converged => "converged",
         Status::OutOfPasses if is_baseline => "all passes made",
-        Status::Interrupted if is_baseline || !goes_on => "interrupted",
+        Status::Interrupted if is_baseline => "interrupted",
         Status::OutOfPasses => "not converged: --max-passes reached",
         Status::OutOfTime => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",

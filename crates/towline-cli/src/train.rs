@@ -239,7 +239,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         None => {
             let from = match &arguments.warm_start {
                 Some(model) => From::Model(model),
-                None if arguments.restart || !recipe.keeps_duals() => From::Nothing,
+                None if arguments.restart => From::Nothing,
                 None => From::Earlier,
             };
             let tasks = resume::tasks(&objective, &store, &output, from)?;
@@ -251,6 +251,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
                 None if talk => announce(&tasks, &store, &budget)?,
                 _ => {}
             }
+            tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| eprintln!("note: {note}"));
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }
@@ -266,7 +267,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if arguments.json {
         println!("{}", summary::json(&model.header, pack_seconds, begin, quality.as_ref())?);
     } else if !arguments.quiet {
-        print!("{}", summary::text(&output, &model.header, recipe.keeps_duals(), pack_seconds, quality.as_ref()));
+        print!("{}", summary::text(&output, &model.header, pack_seconds, quality.as_ref()));
     }
     Ok(match model.header.status {
         Status::Converged => ExitCode::SUCCESS,
@@ -288,7 +289,13 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     Ok(Arc::new(DiskStore::open(&path)?))
 }
 
-/// Says how the budget is spent, and what the run goes on from.
+/// What a run goes on from.
+fn start_note(task: &Task) -> Option<String> {
+    let file = task.checkpoint.as_ref().filter(|_| task.start.is_some())?;
+    Some(format!("going on from {} (--restart begins anew)", file.path.display()))
+}
+
+/// Says how the budget is spent.
 fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
     let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
     eprint!("{}", plan::text(&plan, store.blocks().len()));
@@ -297,11 +304,6 @@ fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Resul
             "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read",
             tasks.len()
         );
-    }
-    if let Some(task) = tasks.iter().find(|task| task.start.is_some())
-        && let Some(file) = &task.checkpoint
-    {
-        eprintln!("note: going on from {} (--restart begins anew)", file.path.display());
     }
     Ok(())
 }

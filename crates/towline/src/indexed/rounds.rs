@@ -40,6 +40,8 @@ pub struct Rounds<'a, L, S> {
     pub search: Search,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
+    /// Whether that was just now.
+    pub is_fresh: bool,
     pub random: Xoshiro256PlusPlus,
     /// What it has cost, but for pages and active rows that were read.
     pub cost: Cost,
@@ -93,7 +95,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         mut seen: impl FnMut(&Cost, &[f64]),
     ) -> Result<Next, TrainError> {
         loop {
-            let found = self.ask_and_solve(pages)?;
+            // A scan has just made active whatever it found missing: there is nothing to ask for yet.
+            let found = if std::mem::take(&mut self.is_fresh) { 0 } else { self.ask_and_solve(pages)? };
             seen(&self.cost_so_far(pages), self.weights.weights());
             if limits.reason_to_stop(self.cost.passes).is_some() {
                 return Ok(Next::Stopped);
