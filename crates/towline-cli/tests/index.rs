@@ -171,7 +171,7 @@ fn a_run_with_an_index_goes_on_and_starts_others() {
         let again = json(&bench.run(&format!("{line} --json")));
         let (a, b) = (again["objective"].as_f64().unwrap(), whole["objective"].as_f64().unwrap());
         assert!((a - b).abs() < 0.01 * b, "{how}: {a} and {b}");
-        assert!(again["visits"].as_u64().unwrap() < whole["visits"].as_u64().unwrap(), "{how}: {again} {whole}");
+        assert!(again["sweeps"].as_u64().unwrap() < whole["sweeps"].as_u64().unwrap(), "{how}: {again} {whole}");
         bench.ok(&format!("train rows.tow {how} -C 2 --warm-start m.towm -o n.towm -q"));
     }
 }

@@ -15,7 +15,7 @@ use crate::trainer::{Cost, Identity, Limits, Link, TrainError};
 use crate::truncation::Ceiling;
 
 /// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With 0 a query never comes back to a page for rows that it has seen
-/// already: on kddcup99 and MNIST a third of the bytes for the same test error as with 1.
+/// already: on kddcup99 half the bytes of T = 1 for the same test error.
 const FAR: f64 = 0.0;
 /// Visits of rows for each row that a query has looked at: searching and solving cost about the same then.
 const VISITS_PER_LOOK: u64 = 4;
