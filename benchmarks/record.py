@@ -12,6 +12,8 @@ class Record:
     def __init__(self, title, says, heads=("what", "Towline", "peer", "ratio", "must reach")):
         self.title, self.says, self.heads = title, says, heads
         self.rows, self.notes, self.facts = [], [], []
+        # Further text, and drawings by name, to which the text refers as DATE-NAME.
+        self.sections, self.drawings = [], {}
 
     def row(self, *cells):
         self.rows.append(cells + ("",) * (len(self.heads) - len(cells)))
@@ -30,7 +32,8 @@ class Record:
         text = f"# {self.title}, {date}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}. "
         text += f"{self.says}\n\n{common.table(['program', 'version'], versions.items())}\n"
         text += common.table(self.heads, self.rows)
-        return text + "".join(f"- {note}\n" for note in self.notes)
+        text += "".join(f"- {note}\n" for note in self.notes)
+        return text + "".join(f"\n{section}" for section in self.sections).replace("DATE-", f"{date}-")
 
     def write(self, folder, name, versions):
         """Writes DATE-NAME.md for people and DATE-NAME.json for programs."""
@@ -39,6 +42,8 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         text = self.markdown(date, machine, versions)
         (folder / f"{date}-{name}.md").write_text(text)
+        for drawing, contents in self.drawings.items():
+            (folder / f"{date}-{drawing}").write_text(contents)
         facts = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": self.rows, "facts": self.facts}
         (folder / f"{date}-{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
         print(text)

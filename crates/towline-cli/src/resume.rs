@@ -88,7 +88,8 @@ fn other(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Resul
 }
 
 fn weights(checkpoint: &Checkpoint, objective: &Objective, store: &DiskStore) -> anyhow::Result<Vec<f64>> {
-    if objective.is_plain_l2() {
+    // Dual coordinate descent sums w up from the dual variables; Newton steps keep it.
+    if objective.is_plain_l2() && checkpoint.header.weights == 0 {
         return Ok(Vec::new());
     }
     let mut weights = checkpoint.weights().context("cannot read the weights of the earlier run")?;

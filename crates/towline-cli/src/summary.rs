@@ -52,11 +52,10 @@ pub fn json(
     }))
 }
 
-/// For a person; `goes_on` says whether the same command would go on from an interruption, `solver` which way was chosen if there was a choice.
+/// For a person; `solver` says which way was chosen if there was a choice.
 pub fn text(
     output: &Path,
     header: &Header,
-    goes_on: bool,
     pack_seconds: f64,
     solver: Option<&str>,
     quality: Option<&Quality>,
@@ -67,7 +66,7 @@ pub fn text(
     let status = match header.status {
         Status::Converged => "converged",
         Status::OutOfPasses if is_baseline => "all passes made",
-        Status::Interrupted if is_baseline || !goes_on => "interrupted",
+        Status::Interrupted if is_baseline => "interrupted",
         Status::OutOfPasses => "not converged: --max-passes reached",
         Status::OutOfTime => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",

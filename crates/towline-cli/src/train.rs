@@ -211,7 +211,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let mut objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
-    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed)?;
+    let mut notes = Vec::new();
+    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -238,17 +239,19 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         None => {
             let from = match &arguments.warm_start {
                 Some(model) => From::Model(model),
-                None if arguments.restart || !recipe.keeps_duals() => From::Nothing,
+                None if arguments.restart => From::Nothing,
                 None => From::Earlier,
             };
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
+            notes.iter().filter(|_| talk).for_each(|note| eprintln!("note: {note}"));
             match recipe.note() {
                 Some(note) if talk => eprintln!("note: {note}"),
                 None if talk => announce(&tasks, arguments.recipe.solver(arguments.method), &store, &budget)?,
                 _ => {}
             }
+            tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| eprintln!("note: {note}"));
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }
@@ -267,8 +270,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     } else if !arguments.quiet {
         // For ½‖w‖² there is nothing to choose but Newton steps, which have been announced.
         let solver = solver.filter(|_| !objective.is_plain_l2());
-        let goes_on = recipe.keeps_duals();
-        print!("{}", summary::text(&output, &model.header, goes_on, pack_seconds, solver, quality.as_ref()));
+        print!("{}", summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()));
     }
     Ok(match model.header.status {
         Status::Converged => ExitCode::SUCCESS,
@@ -301,7 +303,13 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     Ok(Arc::new(DiskStore::open(&path)?))
 }
 
-/// Says how the budget is spent, and what the run goes on from.
+/// What a run goes on from.
+fn start_note(task: &Task) -> Option<String> {
+    let file = task.checkpoint.as_ref().filter(|_| task.start.is_some())?;
+    Some(format!("going on from {} (--restart begins anew)", file.path.display()))
+}
+
+/// Says how the budget is spent.
 fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
     let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
     eprint!("{}", plan::text(&plan, store.blocks().len()));
@@ -310,11 +318,6 @@ fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) 
             "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read",
             tasks.len()
         );
-    }
-    if let Some(task) = tasks.iter().find(|task| task.start.is_some())
-        && let Some(file) = &task.checkpoint
-    {
-        eprintln!("note: going on from {} (--restart begins anew)", file.path.display());
     }
     Ok(())
 }

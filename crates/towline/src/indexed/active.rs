@@ -172,7 +172,7 @@ impl ActiveSet {
     /// Whether a segment can be in memory beside those in `kept`.
     fn fits(&self, segment: usize, kept: &[usize], pages: &PageCache) -> bool {
         let others = self.segments.iter().enumerate().filter(|(i, other)| other.is_resident() && !kept.contains(i));
-        let room = others.count() as u64 * self.room.row_bytes() + pages.held_bytes() + self.budget.free_bytes();
+        let room = others.count() as u64 * self.room.bytes() + pages.held_bytes() + self.budget.free_bytes();
         self.segments[segment].missing_bytes() <= room
     }
 

@@ -15,7 +15,7 @@ use crate::trainer::{Cost, Identity, Limits, Link, TrainError};
 use crate::truncation::Ceiling;
 
 /// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With 0 a query never comes back to a page for rows that it has seen
-/// already: on kddcup99 and MNIST a third of the bytes for the same test error as with 1.
+/// already: on kddcup99 half the bytes of T = 1 for the same test error.
 const FAR: f64 = 0.0;
 /// Visits of rows for each row that a query has looked at: searching and solving cost about the same then.
 const VISITS_PER_LOOK: u64 = 4;
@@ -40,6 +40,8 @@ pub struct Rounds<'a, L, S> {
     pub search: Search,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
+    /// Whether that was just now.
+    pub is_fresh: bool,
     pub random: Xoshiro256PlusPlus,
     /// What it has cost, but for pages and active rows that were read.
     pub cost: Cost,
@@ -93,7 +95,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         mut seen: impl FnMut(&Cost, &[f64]),
     ) -> Result<Next, TrainError> {
         loop {
-            let found = self.ask_and_solve(pages)?;
+            // A scan has just made active whatever it found missing: there is nothing to ask for yet.
+            let found = if std::mem::take(&mut self.is_fresh) { 0 } else { self.ask_and_solve(pages)? };
             seen(&self.cost_so_far(pages), self.weights.weights());
             if limits.reason_to_stop(self.cost.passes).is_some() {
                 return Ok(Next::Stopped);

@@ -156,7 +156,10 @@ impl Series {
             Some(start) => {
                 duals.begin_with(start)?;
                 cost.passes += 1;
-                weights_of(&**store, &duals, &options.tasks[0].objective, budget)?
+                match &options.tasks[0].start_weights[..] {
+                    [] => weights_of(&**store, &duals, &options.tasks[0].objective, budget)?,
+                    kept => kept.to_vec(),
+                }
             }
             None => {
                 let first = first_model(&**store, options, beginning, budget)?;
