@@ -47,7 +47,11 @@ fn every_penalty_trains_predicts_and_is_judged() {
         // Predictions, the judgement of the file and that of the store say the same.
         assert_eq!(json(&bench, "eval m.towm rows.tow --json")["r2"].as_f64().map(|r2| r2 as f32), Some(r2 as f32));
         let predicted = bench.ok("predict m.towm rows.svm");
-        assert_eq!(predicted, bench.ok("predict m.towm rows.tow"), "a store has the order of its input");
+        // A store has the order of its input; sums of its rows are made in another order.
+        let again = bench.ok("predict m.towm rows.tow");
+        let parse =
+            |text: &str| -> Vec<f64> { text.split_whitespace().map(|number| number.parse().unwrap()).collect() };
+        assert!(parse(&predicted).iter().zip(parse(&again)).all(|(a, b)| (a - b).abs() < 1e-12));
         let truth = std::fs::read_to_string(bench.path("rows.svm")).unwrap();
         let mut squared = 0.0;
         for (line, row) in predicted.lines().zip(truth.lines()) {
@@ -102,7 +106,7 @@ fn columns_of_tables_are_targets_by_name() {
     assert!(info.contains("rating: 1 to 5, mean 3") && info.contains("price: 2.5 to 10.5"), "{info}");
     assert!(bench.ok("cat t.tow").starts_with("3,2.5 size:1"), "{}", bench.ok("cat t.tow"));
     bench.ok("verify t.tow");
-    bench.ok("train t.tow --loss squared --penalty nuclear --lambda 0.01 --intercept -o t.towm -q --tolerance 1e-6");
+    bench.ok("train t.tow --loss squared --penalty nuclear --lambda 0.5 --intercept -o t.towm -q");
     assert!(bench.ok("info t.towm").contains("2 numbers: rating, price"));
     assert!(bench.ok("eval t.towm t.csv --label rating,price").contains("price"));
     // Rows to predict need no targets.

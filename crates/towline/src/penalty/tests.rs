@@ -194,6 +194,30 @@ proptest! {
     }
 }
 
+/// Between two eigenvector searches the map is right to first order: ten times smaller steps make a hundred times smaller errors.
+#[test]
+fn the_nuclear_map_is_followed_to_first_order() {
+    let nuclear = Nuclear { lambda: 1.0, outputs: 3 };
+    let (eta, start) = (0.7, [1.4, -0.3, 0.2, 0.5, 1.1, -0.4]);
+    let error = |size: f64| {
+        let mut u = start.to_vec();
+        let mut map = NuclearShrinkage::new(nuclear, eta);
+        map.renew(&u);
+        let mut block = Block::new(Layout::new(false, ValueKind::F64), 2);
+        block.push(RowInfo { label: 0.0, weight: 1.0, group: 0, id: 0 }, [(0, 1.0), (1, -0.6)]);
+        let row = WholeRow { row: block.row(0), constant: 0.0, sq_norm: 1.36 };
+        let (mut products, mut margins) = (vec![0.0; 3], vec![0.0; 3]);
+        map.margins(&u, row, &mut products, &mut margins);
+        map.add(&mut u, row, &products, &[(0, size), (2, -0.7 * size)]);
+        map.margins(&u, row, &mut products, &mut margins);
+        let w = prox(&AnyPenalty::Nuclear(nuclear), eta, &u);
+        (0..3).map(|m| (margins[m] - (w[m] - 0.6 * w[3 + m])).abs()).fold(0.0, f64::max)
+    };
+    let (large, small) = (error(1e-3), error(1e-4));
+    assert!(large < 1e-5 && small < 0.02 * large, "{large} {small}");
+    assert!(small > 0.0, "nothing was left to follow");
+}
+
 #[test]
 fn names_and_files_round_trip() {
     for penalty in all(0.5, 0.25) {
