@@ -8,10 +8,10 @@ use crate::budget::Budget;
 use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::store::BlockStore;
-use crate::truncation::weights_of;
 use crate::trainer::{
     Certificate, Cost, Duals, Limits, Observer, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
 };
+use crate::truncation::weights_of;
 
 /// Newton steps cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
