@@ -235,11 +235,13 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         sq_norm(self.weights.weights())
     }
 
-    /// Whether wᵗ was good enough already, as far as the active rows tell.
-    pub fn has_settled(&mut self, pages: &mut PageCache) -> Result<bool, TrainError> {
+    /// Whether the next step of the series may be taken without a scan of all rows, as far as the active rows tell: wᵗ was not good enough already, and w is better. From weights that
+    /// are worse, rows would be taken for outliers that are none, and their dual variables be lost.
+    pub fn may_step(&mut self, pages: &mut PageCache) -> Result<bool, TrainError> {
         let sums = self.scan_active(pages)?;
         let known = sums.reference_certificate(self.sq_norm(), sq_norm(&self.reference));
-        Ok(known.relative_gap() <= self.tolerance)
+        let is_better = sums.truncated_objective(self.sq_norm()) < known.objective;
+        Ok(known.relative_gap() > self.tolerance && is_better)
     }
 
     /// What the run has cost, reading included.

@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
             let stop = limits.reason_to_stop(rounds.cost.passes);
             let read_little = (pages.bytes_read() - read_before) as f64 <= CHEAP_PART * scan_bytes as f64;
             let is_cheap = cheap < MOST_CHEAP && read_little && stop.is_none() && matches!(next, Next::Solved);
-            if is_cheap && !rounds.has_settled(pages)? {
+            if is_cheap && rounds.may_step(pages)? {
                 rounds.reference.copy_from_slice(rounds.weights.weights());
                 rounds.begin_problem(pages)?;
                 cheap += 1;
@@ -121,7 +121,8 @@ impl<'a> Run<'a> {
             }
             let Some(best) = &best else { continue };
             if let Some(status) = stop {
-                break (status, certificate, best.weights.clone());
+                // The bound is that of the last problem; the weights are the best ones.
+                break (status, Certificate { objective: best.objective, ..certificate }, best.weights.clone());
             }
             rounds.reference.copy_from_slice(&best.weights);
             rounds.begin_problem(pages)?;
