@@ -13,7 +13,8 @@ use crate::trainer::{Identity, OwnRows, Problem, ProblemRows, Selection, Single}
 const MOST_SWEEPS: u32 = 30;
 /// Another sweep pays if this one gained more than this part of the first one of the step.
 const SWEEP_PAYS: f64 = 0.05;
-/// One sweep is enough where the second one gains less than this part of the first: on the kernel data it gains 0.22 of it, on a9a 0.9 and more.
+/// One sweep is enough where there are more weights than rows and the second one gains less than this part of the first: on the kernel data it gains 0.22
+/// of it, on a9a 0.9 and more.
 const ENOUGH: f64 = 0.5;
 /// Where one sweep was enough, this often a second one looks whether it still is.
 const LOOK_AGAIN: u64 = 8;
@@ -102,7 +103,8 @@ impl<L: Loss> StreamModel<L> {
             }
             let gain = self.rows.sweep_noting(residents, None).gain;
             if sweep == 1 {
-                self.enough = gain < ENOUGH * first_gain;
+                let many_weights = residents.block.columns() > residents.rows();
+                self.enough = many_weights && gain < ENOUGH * first_gain;
             }
             // The first step has nothing to go on from, and may be the only one.
             let done = gain <= SWEEP_PAYS * first_gain || (self.enough && self.steps > 0);
