@@ -115,12 +115,12 @@ class Bench:
             timed([self.towline, "pack", path, "-o", store, "-q", *map(str, more), *size])
         return store
 
-    def tenth(self, store):
-        """All that is fixed and a tenth of what the rows take, but at least what a run needs; ADMM and paths hold more dense vectors than one run."""
+    def tenth(self, store, more=0):
+        """All that is fixed and a tenth of what the rows take, but at least what a run needs; ADMM and paths hold more of weights than one run."""
         plan = timed([self.towline, "plan", store, "--penalty", "l1", "--memory", "1000G", "--json"])[1]
         whole = json.loads(plan)
         fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
-        return max(fixed + whole["resident_bytes"] // 10, int(1.2 * whole["least_bytes"])) + 2 * whole["weight_bytes"]
+        return max(fixed + whole["resident_bytes"] // 10, whole["least_bytes"]) + more * whole["weight_bytes"]
 
     def train(self, store, problem, memory, *more):
         return self.run("train", store, *problem, "--memory", memory, "-o", self.work / "m.towm", *more, limited=memory * 5 // 4)
@@ -192,7 +192,7 @@ def problems(bench):
 
 def core(bench):
     for title, store, problem in problems(bench):
-        budget = bench.tenth(store)
+        budget, wide = bench.tenth(store), bench.tenth(store, 2)
         most = ["--restart", "--max-passes", bench.options.most_passes, "--max-time", bench.options.max_time]
         best = bench.run("train", store, *problem, "--memory", "16G", "-o", bench.work / "m.towm", "--tolerance", 1e-8, "--max-time", bench.options.max_time, "--restart")["objective"]
         above = lambda run: run["objective"] / best - 1
@@ -201,7 +201,7 @@ def core(bench):
         others = {}
         for method in ["admm", "bc-admm", "mirror-descent"]:
             for passes in [passes for passes in PASSES if passes <= bench.options.passes]:
-                run = bench.train(store, problem, budget, "--method", method, "--max-passes", passes, "--max-time", bench.options.max_time)
+                run = bench.train(store, problem, wide, "--method", method, "--max-passes", passes, "--max-time", bench.options.max_time)
                 if above(run) <= 1e-3 or run["wall"] > bench.options.max_time:
                     break
             others[method] = run
@@ -219,7 +219,7 @@ def core(bench):
 
 def path(bench):
     for title, store, problem in problems(bench):
-        budget = bench.tenth(store)
+        budget = bench.tenth(store, 2)
         problem = problem[:4]
         run = bench.run("path", store, *problem, "--memory", budget, "-o", bench.work / "path", "--restart", "--points", bench.options.points, limited=budget * 5 // 4)
         alone = bench.train(store, problem + ["--lambda", run["points"][-1]["lambda"]], budget, "--restart")
