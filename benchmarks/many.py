@@ -15,7 +15,6 @@ What is measured:
   stream   one pass over text: seconds and test accuracy against one pass of Vowpal Wabbit, and against the converged model.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -25,6 +24,7 @@ import tempfile
 
 import common
 from common import HERE
+from record import Record
 
 GRID = [0.01, 0.1, 1, 10, 100, 1000]
 
@@ -53,14 +53,10 @@ def shuffled(data):
     return data
 
 
-class Bench:
+class Bench(Record):
     def __init__(self, options, towline, python, work):
         self.options, self.towline, self.python, self.work = options, towline, python, work
-        self.rows, self.notes, self.facts = [], [], []
-
-    def row(self, what, towline, peer, ratio, goal=""):
-        self.rows.append((what, towline, peer, ratio, goal))
-        print("  " + " | ".join(self.rows[-1]), file=sys.stderr)
+        super().__init__("Many models", "`benchmarks/many.py` says what exactly is measured.")
 
     def pack(self, data):
         if not data.store.exists():
@@ -250,29 +246,9 @@ def main():
         for name, part in PARTS.items():
             if options.only and name not in options.only:
                 continue
-            print(name, file=sys.stderr)
-            try:
+            with bench.part(name):
                 part(bench, sets, kernel)
-            except (common.Failed, KeyboardInterrupt) as error:
-                # What was measured before is worth keeping.
-                bench.notes.append(f"The part {name} did not end: {str(error).splitlines()[-1] if str(error) else 'interrupted'}")
-    write_record(options, bench, common.machine(), common.versions(towline, python))
-
-
-def write_record(options, bench, machine, versions):
-    date = datetime.date.today().isoformat()
-    text = f"# Many models, {date}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}. "
-    text += "`benchmarks/many.py` says what exactly is measured.\n\n"
-    text += common.table(["program", "version"], versions.items()) + "\n"
-    text += common.table(["what", "Towline", "peer", "ratio", "must reach"], bench.rows)
-    text += "".join(f"- {note}\n" for note in bench.notes)
-    records = pathlib.Path(options.records)
-    records.mkdir(parents=True, exist_ok=True)
-    name = f"{date}-many" + "".join(f"-{part}" for part in options.only or [])
-    (records / f"{name}.md").write_text(text)
-    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "facts": bench.facts}
-    (records / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(text)
+    bench.write(options.records, "-".join(["many", *(options.only or [])]), common.versions(towline, python))
 
 
 if __name__ == "__main__":

@@ -1,89 +1,38 @@
 #!/usr/bin/env python3
-"""Penalties: DA-BCD against ADMM, BC-ADMM and D-BCD out of core, LIBLINEAR, celer and skglm in memory, and a path.
+"""Penalties against their peers and against the methods that papers compare with; writes a dated record.
 
-    benchmarks/penalties.py --kernel kernel.svm --numbers debian-size.train.zst     the tables of the record
-    benchmarks/penalties.py --kernel small.svm --numbers small.svm --passes 30 --block-size 50k    a quick look at small data
+    benchmarks/penalties.py memory --kernel kernel.train --numbers debian-size.train.zst --numbers mice_bmi.svm.bz2
+    benchmarks/penalties.py core path --kernel kernel.train --numbers debian-size.train.zst --limited
 
-Out of core: a tenth of the data in memory, and with --limited in a control group with the disk at 125 MB/s. What is told is the relative difference to the best
-objective that any program has found. The methods without a certificate are run with more and more passes until they are there, and their time is that of the
-shortest such run, so it has no evaluation in it. Random Fourier features of `--dense FILE` (`--gamma`) are a second set for regression.
+`--kernel` is a set of two classes, `--numbers` are sets of numbers to predict, all as libsvm text (benchmarks/README.md says how to make them); `--dense` one of
+which random Fourier features are made (`--rff`, `--gamma`). What is measured, one part per name:
+
+  memory   everything in memory, one thread. L1 squared hinge and logistic on the kernel data: seconds of LIBLINEAR (-s 5, -s 6) less reading, and Towline's seconds of
+           solving and certifying until its objective is LIBLINEAR's own final one. The Lasso of each set of numbers at 1/20 of the largest lambda: seconds until the
+           relative duality gap is 1e-4, of celer and skglm with the loosest of their tolerances that reaches it, reading and turning to columns not included in
+           theirs, turning included in ours.
+  core     a tenth of the rows in memory, with --limited in a control group with the disk at 125 MB/s: seconds, passes and bytes until the relative difference to the
+           best objective, which a run by columns in memory finds, is 1e-3 in a certificate; and to a gap of 1e-6 for DA-BCD. Methods without a certificate make more and more passes; theirs is the shortest run that is there.
+  path     bytes read for a path of --points points, and for its last point alone.
 """
 import argparse
+import datetime
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from common import HERE, Failed, add_common, build, timed
+import common
+from common import HERE, timed
 
-PASSES = [5, 10, 20, 40, 80, 160, 320]
-
-
-class Bench:
-    def __init__(self, options, towline, work):
-        self.options, self.towline, self.work = options, towline, pathlib.Path(work)
-
-    def run(self, *command, limited=None, expect=(0, 5)):
-        line = [self.towline, *map(str, command), "--json"]
-        if limited and self.options.limited:
-            line = [HERE / "limited", str(limited), "125M", "--", *line]
-        seconds, out, _ = timed(line, expect)
-        return json.loads(out) | {"wall": seconds}
-
-    def pack(self, name, path, *more):
-        store = self.work / f"{name}.tow"
-        if not store.exists():
-            size = ["--block-size", self.options.block_size] if self.options.block_size else []
-            timed([self.towline, "pack", path, "-o", store, "-q", *map(str, more), *size])
-        return store
-
-    def tenth(self, store, penalty="l1"):
-        """A tenth of what all rows take, but at least what a run needs; ADMM and paths hold more dense vectors than one run."""
-        plan = lambda memory: json.loads(timed([self.towline, "plan", store, "--penalty", penalty, "--memory", memory, "--json"])[1])
-        whole = plan("1000G")
-        fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
-        return max(fixed + whole["resident_bytes"] // 10, int(1.2 * whole["least_bytes"])) + 2 * whole["weight_bytes"]
-
-    def train(self, store, problem, memory, *more):
-        return self.run("train", store, *problem, "--memory", memory, "-o", self.work / "m.towm", *more, limited=memory * 5 // 4)
-
-
-def table(title, head, rows):
-    print(f"\n## {title}\n| " + " | ".join(head) + " |\n| " + " | ".join("---" for _ in head) + " |")
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    sys.stdout.flush()
-
-
-def out_of_core(bench, name, store, problem):
-    memory = bench.tenth(store)
-    exact = bench.train(store, problem, memory, "--tolerance", 1e-7, "--restart", "--max-passes", bench.options.most_passes)
-    best = exact["objective"]
-    rows = []
-    for method in ["da-bcd", "auto"]:
-        for tolerance in [1e-3, 1e-6]:
-            run = bench.train(store, problem, memory, "--method", method, "--tolerance", tolerance, "--restart", "--max-passes", bench.options.most_passes)
-            above = run["objective"] / best - 1
-            rows.append([method, f"gap {tolerance:g}", f"{above:.1e}", run["passes"], f"{run['bytes_read'] / 1e6:.0f}", f"{run['wall']:.1f}"])
-    for method in ["admm", "bc-admm", "mirror-descent"]:
-        for passes in [passes for passes in PASSES if passes <= bench.options.passes]:
-            run = bench.train(store, problem, memory, "--method", method, "--max-passes", passes)
-            above = run["objective"] / best - 1
-            if above <= 1e-3:
-                break
-        rows.append([method, "1e-3" if above <= 1e-3 else "not there", f"{above:.1e}", run["passes"], f"{run['bytes_read'] / 1e6:.0f}", f"{run['wall']:.1f}"])
-    run = bench.train(store, problem, memory, "--method", "d-bcd", "--tolerance", 1e-6, "--restart", "--max-passes", bench.options.passes)
-    above = run["objective"] / best - 1
-    rows.append(["d-bcd", run["status"], f"{above:.1e}", run["passes"], f"{run['bytes_read'] / 1e6:.0f}", f"{run['wall']:.1f}"])
-    table(f"{name}, {memory >> 20} MiB: {' '.join(problem)}; best objective {best:.6f}", ["method", "until", "above", "passes", "MB read", "seconds"], rows)
-
+PASSES = [5, 10, 20, 40, 80, 160]
 
 PEER = """
 import json, sys, time
 import numpy as np
 from sklearn.datasets import load_svmlight_file
-what, path, strength = sys.argv[1], sys.argv[2], float(sys.argv[3])
+what, path = sys.argv[1:3]
 x, y = load_svmlight_file(path)
 x.data = x.data.astype(np.float32).astype(np.float64)
 if what.startswith("liblinear"):
@@ -91,105 +40,222 @@ if what.startswith("liblinear"):
     number = int(what[-1])
     data = problem(y, x)
     begin = time.perf_counter()
-    model = train(data, parameter(f"-s {number} -c {1 / strength!r} -B -1 -q"))
+    model = train(data, parameter(f"-s {number} -c 1 -B -1 -q"))
     seconds = time.perf_counter() - begin
     w = np.array(model.w[: x.shape[1]]) * (1 if model.label[0] > 0 else -1)
     z = y * (x @ w)
     losses = (np.maximum(0, 1 - z) ** 2).sum() if number == 5 else np.logaddexp(0, -z).sum()
-else:
-    x = x.tocsc()
-    alpha = strength / len(y)
-    scale = 0.5 * (y @ y)
-    if what == "celer":
-        from celer import Lasso
-        fit = lambda: Lasso(alpha=alpha, fit_intercept=False, tol=1e-4, verbose=0).fit(x, y).coef_
-    else:
-        from skglm import Lasso
-        fit = lambda: Lasso(alpha=alpha, fit_intercept=False, tol=1e-4).fit(x, y).coef_
-    fit()
-    begin = time.perf_counter()
-    w = fit()
-    seconds = time.perf_counter() - begin
-    losses = 0.5 * ((x @ w - y) ** 2).sum()
-print(json.dumps({"seconds": seconds, "objective": strength * np.abs(w).sum() + losses}))
+    print(json.dumps({"seconds": seconds, "objective": np.abs(w).sum() + losses, "weights": int((w != 0).sum())}))
+    sys.exit()
+from celer import Lasso as Celer
+from skglm import Lasso as Skglm
+x = x.tocsc()
+largest = np.abs(x.T @ y).max()
+strength = largest / float(sys.argv[3])
+found = {"strength": strength}
+for name, kind in [("celer", Celer), ("skglm", Skglm)]:
+    kind(alpha=strength / len(y), fit_intercept=False, tol=1e-1).fit(x, y)
+    for tolerance in [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]:
+        begin = time.perf_counter()
+        w = kind(alpha=strength / len(y), fit_intercept=False, tol=tolerance, max_iter=1000).fit(x, y).coef_
+        seconds = time.perf_counter() - begin
+        r = y - x @ w
+        objective = strength * np.abs(w).sum() + 0.5 * r @ r
+        beta = r * min(1.0, strength / np.abs(x.T @ r).max())
+        gap = 1 - (beta @ y - 0.5 * beta @ beta) / objective
+        found[name] = {"seconds": seconds, "objective": objective, "gap": gap, "weights": int((w != 0).sum())}
+        if gap <= 1e-4:
+            break
+print(json.dumps(found))
 """
 
 
-def peer(bench, what, path, strength):
-    python = pathlib.Path(bench.options.peers) / "bin/python"
-    script = bench.work / "peer.py"
-    script.write_text(PEER)
-    text = bench.work / "plain.svm"
-    subprocess.run(f"case {path} in *.zst) zstd -dc {path};; *) cat {path};; esac > {text}", shell=True, check=True)
-    return json.loads(timed([python, script, what, text, strength])[1])
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common.add_common(parser)
+    parser.add_argument("parts", nargs="*", default=["memory", "core", "path"], help="memory, core, path [all]")
+    parser.add_argument("--kernel", help="two classes, as text")
+    parser.add_argument("--numbers", action="append", default=[], help="numbers to predict, as text")
+    parser.add_argument("--dense", help="a set of numbers to make random Fourier features of")
+    parser.add_argument("--rff", type=int, default=2000, help="how many of them")
+    parser.add_argument("--gamma", type=float, default=0.1)
+    parser.add_argument("--part", type=float, default=20.0, help="the largest lambda over that of the Lasso")
+    parser.add_argument("--passes", type=int, default=160, help="most passes of the methods without a certificate")
+    parser.add_argument("--most-passes", type=int, default=1000, help="most passes of the others")
+    parser.add_argument("--max-time", type=float, default=120.0, help="most seconds of a run out of core")
+    parser.add_argument("--points", type=int, default=50, help="points of a path")
+    parser.add_argument("--block-size", help="of stores, such as 50k for small data")
+    parser.add_argument("--limited", action="store_true", help="in a control group with a disk of 125 MB/s; needs root")
+    parser.add_argument("--peer-results", help="a file to keep results of peers in, and to take them from")
+    parser.add_argument("--record", default="penalties", help="the end of the record's name")
+    return parser.parse_args()
 
 
-def in_memory(bench, kernel, numbers):
-    rows = []
-    for loss, number in [("squared-hinge", 5), ("logistic", 6)]:
-        store = bench.pack("kernel", kernel)
-        theirs = peer(bench, f"liblinear-{number}", kernel, 1.0)
-        rows.append(race(bench, store, loss, 1.0, f"LIBLINEAR -s {number}", theirs))
-    store = bench.pack("numbers", numbers)
-    for what in ["celer", "skglm"]:
-        rows.append(race(bench, store, "squared", bench.options.strength, what, peer(bench, what, numbers, bench.options.strength)))
-    table("In memory, one thread, to the objective of the peer", ["loss", "lambda", "peer", "its objective", "its seconds", "ours", "our seconds", "ratio"], rows)
+class Bench:
+    def __init__(self, options, towline, python, work):
+        self.options, self.towline, self.python, self.work = options, towline, python, pathlib.Path(work)
+        self.rows, self.notes = [], []
+        self.kept = json.loads(pathlib.Path(options.peer_results).read_text()) if options.peer_results and pathlib.Path(options.peer_results).exists() else {}
+
+    def row(self, what, towline, peer, ratio, goal=""):
+        self.rows.append([what, towline, peer, ratio if isinstance(ratio, str) else f"{ratio:.1f}", goal])
+        print(" | ".join(self.rows[-1]), file=sys.stderr, flush=True)
+
+    def run(self, *command, limited=None):
+        line = [self.towline, *map(str, command), "--json"]
+        if limited and self.options.limited:
+            line = [HERE / "limited", str(limited), "125M", "--", *line]
+        seconds, out, _ = timed(line, (0, 5))
+        return json.loads(out) | {"wall": seconds}
+
+    def pack(self, path, *more):
+        store = self.work / f"{name(path)}{''.join(map(str, more))}.tow"
+        if not store.exists():
+            size = ["--block-size", self.options.block_size] if self.options.block_size else []
+            timed([self.towline, "pack", path, "-o", store, "-q", *map(str, more), *size])
+        return store
+
+    def tenth(self, store):
+        """All that is fixed and a tenth of what the rows take, but at least what a run needs; ADMM and paths hold more dense vectors than one run."""
+        plan = timed([self.towline, "plan", store, "--penalty", "l1", "--memory", "1000G", "--json"])[1]
+        whole = json.loads(plan)
+        fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
+        return max(fixed + whole["resident_bytes"] // 10, int(1.2 * whole["least_bytes"])) + 2 * whole["weight_bytes"]
+
+    def train(self, store, problem, memory, *more):
+        return self.run("train", store, *problem, "--memory", memory, "-o", self.work / "m.towm", *more, limited=memory * 5 // 4)
+
+    def until(self, objective, store, problem, memory, *more):
+        """Cost and objective of the first certificate of a run that is as good as that, else of its end."""
+        trace = self.work / "trace.jsonl"
+        run = self.train(store, problem, memory, "--trace", trace, *more)
+        steps = [json.loads(line) for line in trace.read_text().splitlines()]
+        there = next((step for step in steps if step["objective"] is not None and step["objective"] <= objective), None)
+        # What is not training, such as opening the store, is the same for both.
+        return run if there is None else there | {"wall": run["wall"] - run["seconds"]["training"] + there["seconds"]}
+
+    def peer(self, what, path, *more):
+        """Results of a peer, which may have been kept from a run before."""
+        key = " ".join([what, name(path), *map(str, more)])
+        if key not in self.kept:
+            script, text = self.work / "peer.py", self.work / f"{name(path)}.svm"
+            script.write_text(PEER)
+            unpack = {".zst": "zstd -dc", ".bz2": "bzip2 -dc", ".gz": "gzip -dc"}.get(pathlib.Path(path).suffix, "cat")
+            subprocess.run(f"{unpack} {path} > {text}", shell=True, check=True)
+            self.kept[key] = json.loads(timed([self.python, script, what, text, *more])[1])
+            text.unlink()
+            if self.options.peer_results:
+                pathlib.Path(self.options.peer_results).write_text(json.dumps(self.kept, indent=1) + "\n")
+        return self.kept[key]
 
 
-def race(bench, store, loss, strength, name, theirs):
-    """The first tolerance at which our objective is as good as theirs."""
-    for tolerance in [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5]:
-        run = bench.run("train", store, "--penalty", "l1", "--lambda", strength, "--loss", loss, "--tolerance", tolerance, "--threads", 1, "--restart", "--memory", "16G", "-o", bench.work / "m.towm")
-        if run["objective"] <= theirs["objective"] * (1 + 1e-9):
-            break
-    ours = run["seconds"]["solve"] + run["seconds"]["certify"]
-    return [loss, strength, name, f"{theirs['objective']:.6f}", f"{theirs['seconds']:.2f}", f"{run['objective']:.6f}", f"{ours:.2f}", f"{theirs['seconds'] / ours:.2f}"]
+def name(path):
+    return pathlib.Path(path).name.split(".")[0]
 
 
-def path(bench, name, store, problem):
-    memory = bench.tenth(store)
-    folder = bench.work / "path"
-    run = bench.run("path", store, *problem, "--memory", memory, "-o", folder, "--restart", "--points", bench.options.points, limited=memory * 5 // 4)
-    last = run["points"][-1]
-    alone = bench.train(store, problem + ["--lambda", last["lambda"]], memory, "--restart")
-    ratio = run["bytes_read"] / alone["bytes_read"]
-    table(f"A path of {bench.options.points} points on {name}, {memory >> 20} MiB", ["MB read", "MB read for the last point alone", "ratio", "seconds"],
-          [[f"{run['bytes_read'] / 1e6:.0f}", f"{alone['bytes_read'] / 1e6:.0f}", f"{ratio:.1f}", f"{run['wall']:.1f}"]])
+def memory(bench):
+    for loss, number in [("squared-hinge", 5), ("logistic", 6)] if bench.options.kernel else []:
+        store = bench.pack(bench.options.kernel)
+        theirs = bench.peer(f"liblinear-{number}", bench.options.kernel)
+        trace = bench.work / "trace.jsonl"
+        run = bench.run("train", store, "--penalty", "l1", "--loss", loss, "--tolerance", 1e-4, "--threads", 1, "--restart", "--memory", "16G", "--max-time", 40, "--trace", trace, "-o", bench.work / "m.towm")
+        steps = [json.loads(line) for line in trace.read_text().splitlines()]
+        there = next((step for step in steps if step["objective"] is not None and step["objective"] <= theirs["objective"]), None)
+        what = f"L1 {loss}, {name(bench.options.kernel)}, to {theirs['objective']:.3f} of LIBLINEAR -s {number}"
+        ours = there["solve_seconds"] + there["certify_seconds"] if there else None
+        bench.row(what, f"{ours:.2f} s" if ours else "not reached", f"{theirs['seconds']:.2f} s", theirs["seconds"] / ours if ours else "-", "at least 5")
+        bench.notes.append(f"L1 {loss}: after {run['seconds']['solve'] + run['seconds']['certify']:.1f} s by {run['solver']}, the objective was {run['objective']:.4f} and the relative gap {run['relative_gap']:.1e}.")
+    for path in bench.options.numbers:
+        store = bench.pack(path)
+        theirs = bench.peer("lasso", path, bench.options.part)
+        run = bench.run("train", store, "--penalty", "l1", "--lambda", theirs["strength"], "--loss", "squared", "--tolerance", 1e-4, "--threads", 1, "--restart", "--memory", "16G", "-o", bench.work / "m.towm")
+        ours = run["seconds"]["solve"] + run["seconds"]["certify"]
+        for peer in ["celer", "skglm"]:
+            found = theirs[peer]
+            gap = "" if found["gap"] <= 1e-4 else f", at a gap of {found['gap']:.1e}"
+            bench.row(f"Lasso, {name(path)}, {found['weights']} weights, gap 1e-4, {peer}", f"{ours:.3f} s", f"{found['seconds']:.3f} s{gap}", found["seconds"] / ours, "at least 0.67")
+
+
+def problems(bench):
+    """Stores, what is minimised on them, and how they are called."""
+    options = bench.options
+    if options.kernel:
+        yield name(options.kernel), bench.pack(options.kernel), ["--penalty", "l1", "--loss", "squared-hinge"]
+    sets = [(path, []) for path in options.numbers] + ([(options.dense, ["--rff", options.rff, "--gamma", options.gamma])] if options.dense else [])
+    for path, more in sets:
+        store = bench.pack(path, *more)
+        lasso = ["--penalty", "l1", "--loss", "squared"]
+        folder = bench.work / "largest"
+        top = bench.run("path", store, *lasso, "--points", 1, "--lambda-ratio", 0.999, "--restart", "--memory", "16G", "-o", folder)
+        yield name(path) + (", Fourier features" if more else ""), store, lasso + ["--lambda", top["points"][0]["lambda"] / bench.options.part]
+
+
+def core(bench):
+    for title, store, problem in problems(bench):
+        budget = bench.tenth(store)
+        most = ["--restart", "--max-passes", bench.options.most_passes, "--max-time", bench.options.max_time]
+        best = bench.run("train", store, *problem, "--memory", "16G", "-o", bench.work / "m.towm", "--tolerance", 1e-8, "--max-time", bench.options.max_time, "--restart")["objective"]
+        above = lambda run: run["objective"] / best - 1
+        cells = lambda run: f"{run['wall']:.1f} s, {run['passes']} passes, {run['bytes_read'] / 1e6:.0f} MB"
+        ours = bench.until(best * (1 + 1e-3), store, problem, budget, "--method", "da-bcd", "--tolerance", 1e-4, *most)
+        others = {}
+        for method in ["admm", "bc-admm", "mirror-descent"]:
+            for passes in [passes for passes in PASSES if passes <= bench.options.passes]:
+                run = bench.train(store, problem, budget, "--method", method, "--max-passes", passes, "--max-time", bench.options.max_time)
+                if above(run) <= 1e-3 or run["wall"] > bench.options.max_time:
+                    break
+            others[method] = run
+            reached = "" if above(run) <= 1e-3 else f", {above(run):.1e} above"
+            goal = "at least 3" if method != "mirror-descent" else ""
+            bench.row(f"{title}, {budget >> 20} MiB, 1e-3: DA-BCD against {method}", cells(ours), cells(run) + reached, run["wall"] / ours["wall"], goal)
+        bench.row(f"{title}: passes to 1e-3", f"{ours['passes']}, {above(ours):.1e} above", "", "", "at most 20")
+        exact = bench.train(store, problem, budget, "--method", "da-bcd", "--tolerance", 1e-6, *most)
+        bench.row(f"{title}: DA-BCD to a gap of 1e-6", f"{exact['status']}, {cells(exact)}, {above(exact):.1e} above", "", "", "reached")
+        stuck = bench.train(store, problem, budget, "--method", "d-bcd", "--tolerance", 1e-6, *most[:2], 40, *most[3:])
+        bench.row(f"{title}: D-BCD", f"{above(stuck):.1e} above after {stuck['passes']} passes", "", "", "above 1e-2 on one set")
+        auto = bench.until(best * (1 + 1e-3), store, problem, budget, "--tolerance", 1e-4, *most)
+        bench.row(f"{title}: --method auto to 1e-3", f"{cells(auto)}, {above(auto):.1e} above", "", "")
+
+
+def path(bench):
+    for title, store, problem in problems(bench):
+        budget = bench.tenth(store)
+        problem = problem[:4]
+        run = bench.run("path", store, *problem, "--memory", budget, "-o", bench.work / "path", "--restart", "--points", bench.options.points, limited=budget * 5 // 4)
+        alone = bench.train(store, problem + ["--lambda", run["points"][-1]["lambda"]], budget, "--restart")
+        megabytes = lambda run: f"{run['bytes_read'] / 1e6:.0f} MB in {run['wall']:.1f} s"
+        bench.row(f"{title}: a path of {bench.options.points} points, {budget >> 20} MiB, and its last point", megabytes(run), megabytes(alone), run["bytes_read"] / alone["bytes_read"], "at most 8")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_common(parser)
-    parser.add_argument("--kernel", required=True, help="two classes: the kernel data, as text")
-    parser.add_argument("--numbers", required=True, help="numbers to predict: Debian package sizes, as text")
-    parser.add_argument("--dense", help="a dense set of numbers for random Fourier features")
-    parser.add_argument("--gamma", type=float, default=0.1)
-    parser.add_argument("--strength", type=float, default=100.0, help="lambda of the Lasso")
-    parser.add_argument("--passes", type=int, default=320, help="most passes of the methods without a certificate")
-    parser.add_argument("--most-passes", type=int, default=1000, help="most passes of the others")
-    parser.add_argument("--points", type=int, default=50, help="points of the path")
-    parser.add_argument("--block-size", help="of stores, such as 50k for small data")
-    parser.add_argument("--limited", action="store_true", help="in a control group with a disk of 125 MB/s; needs root")
-    options = parser.parse_args()
-    towline = options.towline or build(options)[0]
+    options = arguments()
+    towline = options.towline or common.build(options)[0]
+    python = common.peers(options) if "memory" in options.parts else None
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        bench = Bench(options, towline, work)
-        kernel = bench.pack("kernel", options.kernel)
-        sets = [("kernel data", kernel, ["--penalty", "l1", "--loss", "squared-hinge"])]
-        lasso = ["--penalty", "l1", "--loss", "squared"]
-        sets.append(("package sizes", bench.pack("numbers", options.numbers), lasso))
-        if options.dense:
-            sets.append(("random Fourier features", bench.pack("dense", options.dense, "--rff", 2000, "--gamma", options.gamma), lasso))
-        for name, store, problem in sets:
-            strength = [] if problem[3] == "squared-hinge" else ["--lambda", str(options.strength)]
-            out_of_core(bench, name, store, problem + strength)
-        path(bench, "the kernel data", kernel, sets[0][2])
-        if options.peers and not options.no_peers:
-            in_memory(bench, options.kernel, options.numbers)
+        bench = Bench(options, towline, python, work)
+        for part in options.parts:
+            {"memory": memory, "core": core, "path": path}[part](bench)
+        write_record(options, bench, common.machine(), common.versions(towline, python))
+
+
+def write_record(options, bench, machine, versions):
+    date = datetime.date.today().isoformat()
+    text = f"# Penalties, {date}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}. "
+    text += "`benchmarks/penalties.py` says what exactly is measured"
+    text += "; out of core under a memory limit, with the disk at 125 MB/s.\n\n" if options.limited else ".\n\n"
+    text += common.table(["program", "version"], versions.items()) + "\n"
+    text += common.table(["what", "Towline", "peer", "ratio", "must reach"], bench.rows)
+    text += "".join(f"- {note}\n" for note in bench.notes)
+    records = pathlib.Path(options.records)
+    records.mkdir(parents=True, exist_ok=True)
+    (records / f"{date}-{options.record}.md").write_text(text)
+    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "notes": bench.notes}
+    (records / f"{date}-{options.record}.json").write_text(json.dumps(record, indent=1) + "\n")
+    print(text)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except Failed as failure:
-        sys.exit(str(failure))
+    except common.Failed as failure:
+        sys.exit(f"penalties.py: {failure}")

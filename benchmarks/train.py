@@ -14,7 +14,6 @@ What is timed:
   bytes     bytes read from the store until the dual objective is within a part of the optimum, certificates included.
 """
 import argparse
-import datetime
 import json
 import math
 import os
@@ -26,6 +25,7 @@ import tempfile
 
 import common
 from common import HERE
+from record import Record
 
 
 def arguments():
@@ -48,14 +48,10 @@ class Data:
         self.read_seconds, self.liblinear = None, {}
 
 
-class Bench:
+class Bench(Record):
     def __init__(self, options, towline, python, work):
         self.options, self.towline, self.python, self.work = options, towline, python, work
-        self.rows, self.notes, self.facts = [], [], []
-
-    def row(self, what, towline, peer, ratio, goal=""):
-        self.rows.append((what, towline, peer, ratio, goal))
-        print("  " + " | ".join(self.rows[-1]), file=sys.stderr)
+        super().__init__("Training", "`benchmarks/train.py` says what exactly is timed; a ratio above 1 is in favour of Towline.")
 
     def pack(self, data):
         if not data.store.exists():
@@ -243,30 +239,9 @@ def main():
             if part is not solvers and not kernel:
                 bench.notes.append(f"The part {name} needs --kernel and was left out.")
                 continue
-            print(name, file=sys.stderr)
-            try:
+            with bench.part(name):
                 part(bench, sets, kernel)
-            except (common.Failed, KeyboardInterrupt) as error:
-                # What was measured before is worth keeping.
-                bench.notes.append(f"The part {name} did not end: {str(error).splitlines()[-1] if str(error) else 'interrupted'}")
-    write_record(options, bench, common.machine(), common.versions(towline, python))
-
-
-def write_record(options, bench, machine, versions):
-    date = datetime.date.today().isoformat()
-    gigabytes = machine["memory_bytes"] / 2**30
-    text = f"# Training, {date}\n\n{machine['processor']}, {machine['cores']} cores, {gigabytes:.0f} GiB, {machine['system']}. "
-    text += "`benchmarks/train.py` says what exactly is timed; a ratio above 1 is in favour of Towline.\n\n"
-    text += common.table(["program", "version"], versions.items()) + "\n"
-    text += common.table(["what", "Towline", "peer", "ratio", "must reach"], bench.rows)
-    text += "".join(f"- {note}\n" for note in bench.notes)
-    records = pathlib.Path(options.records)
-    records.mkdir(parents=True, exist_ok=True)
-    name = f"{date}-train" + "".join(f"-{part}" for part in options.only or [])
-    (records / f"{name}.md").write_text(text)
-    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "facts": bench.facts}
-    (records / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(text)
+    bench.write(options.records, "-".join(["train", *(options.only or [])]), common.versions(towline, python))
 
 
 if __name__ == "__main__":

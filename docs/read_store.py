@@ -69,7 +69,7 @@ def read_manifest(store):
     opening, closing = '{"crc32c":"xxxxxxxx","manifest":', "}\n"
     check(text[len(opening) : -len(closing)].encode(), int(text[11:19], 16), "manifest.json")
     manifest = json.loads(text)["manifest"]
-    assert manifest["version"] == 1, "another version of the format"
+    assert manifest["version"] in (1, 2), "another version of the format"
     return manifest
 
 
@@ -157,11 +157,12 @@ def read_values(cursor, lengths):
 
 
 def read_block(data):
-    """Yields label, weight, group, id and the (column, value) pairs of each row."""
+    """Yields targets, weight, group, id and the (column, value) pairs of each row."""
     header = data[:128]
     check(header[:124], struct.unpack("<I", header[124:])[0], "block header")
-    magic, version, _dense, _kind, rows, values, columns = struct.unpack("<4sHBBI12xQQ", header[:40])
-    assert (magic, version) == (b"TOWB", 1), "not a block"
+    magic, version, _dense, _kind, rows, targets, values, columns = struct.unpack("<4sHBBII8xQQ", header[:40])
+    assert magic == b"TOWB" and version in (1, 2), "not a block"
+    assert version == 2 or targets == 0, "version 1 has one target a row"
     sections, at = [], 128
     for size, checksum in struct.iter_unpack("<QI", header[40:124]):
         check(data[at : at + size], checksum, "block section")
@@ -172,7 +173,8 @@ def read_block(data):
     lengths = [least + more for more in sections[0].packed(rows)]
     assert sum(lengths) == values
     indices, numbers = read_columns(sections[1], lengths, columns), read_values(sections[2], lengths)
-    labels, weights = read_floats(sections[3], rows), read_floats(sections[4], rows)
+    labels = list(zip(*[read_floats(sections[3], rows) for _ in range(targets or 1)]))
+    weights = read_floats(sections[4], rows)
     groups, ids = read_integers(sections[5], rows), read_integers(sections[6], rows)
     for section in sections:
         section.end()
@@ -200,11 +202,12 @@ def lines(store):
     classes, single = manifest["labels"]["names"], manifest["precision"] == "f32"
     for offset, size, values, rows, file, _ in struct.iter_unpack("<QQQIIQ", read_file(store, manifest["table"])):
         files[file].seek(offset)
-        for label, _weight, group, _id, entries in read_block(files[file].read(size)):
+        for targets, _weight, group, _id, entries in read_block(files[file].read(size)):
+            assert len(targets) == max(1, len(manifest.get("targets", [])))
             pairs = [(features[column], value) for column, value in entries]
             if not manifest["named_features"]:
                 pairs.sort()
-            line = [classes[int(label)] if classes else digits(label, False)]
+            line = [classes[int(targets[0])] if classes else ",".join(digits(target, False) for target in targets)]
             line += [f"qid:{group}"] if manifest["grouped"] else []
             yield " ".join(line + [f"{key}:{digits(value, single)}" for key, value in pairs])
 

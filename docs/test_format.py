@@ -59,6 +59,14 @@ CASES = {
     "scaled": ([table(300, 60, noise)], ["--scale", "minmax"], "block dictionary"),
     "many labels": ([table(700, 9, lambda i, j: j, label="{i}.3")], [], "block dictionary"),
     "large labels": ([table(700, 9, lambda i, j: j, label="{i}")], ["--keep-order"], "block dictionary"),
+    "several targets": (
+        [
+            table(700, 9, lambda i, j: j, label="{i}.3,{sign},7,0.{i}1"),
+            table(50, 9, lambda i, j: j + 1, label="{i},{i}5e3,{sign},2"),
+        ],
+        [],
+        "block dictionary",
+    ),
     "groups and an empty row": (["1 qid:7 1:1 4294967296:2\n-1 qid:99999999999 3:.5\n2\n"], ["--keep-order"], "32-bit floats"),
     "two generations": (
         [table(300, 60, lambda i, j: 1 if present(i, j) else None), table(50, 90, lambda i, j: j % 5 + 0.5)],

@@ -28,7 +28,7 @@ enum Edit {
 
 impl Forgery {
     fn block(&self) -> Vec<u8> {
-        let mut block = Block::new(Layout { dense: false, values: ValueKind::F64 }, COLUMNS);
+        let mut block = Block::new(Layout::new(false, ValueKind::F64), COLUMNS);
         for (i, (label, entries)) in self.rows.iter().enumerate() {
             let mut entries: Vec<(u32, f64)> = entries.iter().map(|&(c, v)| (u32::from(c), self.value(v))).collect();
             entries.sort_by_key(|entry| entry.0);
@@ -103,11 +103,11 @@ fn decode(bytes: &[u8], layout: Layout) {
 fn block_bytes() {
     check!().with_type::<(Forgery, u8)>().with_test_time(Duration::from_secs(10)).for_each(|(forgery, choice)| {
         let layouts = [
-            Layout { dense: false, values: ValueKind::F64 },
-            Layout { dense: false, values: ValueKind::F32 },
-            Layout { dense: false, values: ValueKind::PerRow },
-            Layout { dense: false, values: ValueKind::Ones },
-            Layout { dense: true, values: ValueKind::F64 },
+            Layout::new(false, ValueKind::F64),
+            Layout::new(false, ValueKind::F32),
+            Layout::new(false, ValueKind::PerRow),
+            Layout::new(false, ValueKind::Ones),
+            Layout::new(true, ValueKind::F64),
         ];
         let bytes = forgery.forged();
         decode(&bytes, layouts[*choice as usize % layouts.len()]);
@@ -120,7 +120,7 @@ fn block_bytes() {
 fn unforged_blocks_are_accepted() {
     check!().with_type::<Forgery>().with_iterations(300).for_each(|forgery| {
         let forgery = Forgery { edits: Vec::new(), whole_sections: Vec::new(), ..forgery.clone() };
-        let mut block = Block::new(Layout { dense: false, values: ValueKind::F64 }, COLUMNS);
+        let mut block = Block::new(Layout::new(false, ValueKind::F64), COLUMNS);
         format::decode(&forgery.forged(), &mut block, &mut Scratch::default()).expect("a right block");
         assert_eq!(block.rows(), forgery.rows.len());
     });

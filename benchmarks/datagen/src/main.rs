@@ -4,7 +4,7 @@
 //! datagen linux  TREE   OUT [--ngram 4] [--bits 24] [--label drivers|subsystem] [--limit FILES] [--chunk BYTES]
 //! datagen debian DUMP   OUT [--label section|size]
 //! datagen splice FASTA  OUT [--k 8]
-//! datagen mnist  IMAGES OUT --labels LABELS [--copies 40] [--seed 1]
+//! datagen mnist  IMAGES OUT --labels LABELS [--copies 40] [--seed 1] [--strength 1]
 //! ```
 //! A fifth of the rows, chosen by a hash of their names, goes to OUT.test, the rest to OUT.train. The same input gives the same output.
 mod debian;

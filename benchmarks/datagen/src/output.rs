@@ -75,11 +75,28 @@ impl Output {
             // Writing to a string cannot fail.
             let _ = write!(self.line, " {index}:{value:.digits$}");
         }
+        self.end_line(name, row.len())
+    }
+
+    /// Writes a row of values that are text already.
+    pub fn texts<'a>(&mut self, name: &str, label: &str, row: impl Iterator<Item = (u32, &'a str)>) -> io::Result<()> {
+        self.line.clear();
+        self.line.push_str(label);
+        let mut values = 0;
+        for (index, value) in row {
+            let _ = write!(self.line, " {index}:");
+            self.line.push_str(value);
+            values += 1;
+        }
+        if values > 0 { self.end_line(name, values) } else { Ok(()) }
+    }
+
+    fn end_line(&mut self, name: &str, values: usize) -> io::Result<()> {
         self.line.push('\n');
         let is_test = hash(name.as_bytes()).is_multiple_of(TEST_SHARE);
         let file = if is_test { &mut self.test } else { &mut self.train };
         self.rows += 1;
-        self.values += row.len();
+        self.values += values;
         file.write_all(self.line.as_bytes())
     }
 

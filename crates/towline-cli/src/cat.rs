@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         block.clear();
         store.read(BlockId(number), &mut buffers, &mut block)?;
         for i in 0..(block.rows() as u64).min(left) as usize {
-            line.write(block.info(i), block.row(i), &mut out).map_err(where_to)?;
+            line.write(block.info(i), block.further(i), block.row(i), &mut out).map_err(where_to)?;
         }
         left = left.saturating_sub(block.rows() as u64);
     }
@@ -66,12 +66,13 @@ struct RowWriter<'a> {
 
 impl RowWriter<'_> {
     /// Label, group if the store has them, and entries sorted by the user's numbers. Named features appear as `name:value`.
-    fn write(&mut self, info: RowInfo, row: Row, out: &mut impl Write) -> anyhow::Result<()> {
+    fn write(&mut self, info: RowInfo, further: &[f64], row: Row, out: &mut impl Write) -> anyhow::Result<()> {
         match self.manifest.labels.names.as_ref().map(|names| names.get(info.label as usize)) {
             Some(Some(name)) => write!(out, "{name}")?,
             Some(None) => bail!("row {} has a class that the manifest does not list; run 'towline verify'", info.id),
             None => write!(out, "{}", info.label)?,
         }
+        further.iter().try_for_each(|target| write!(out, ",{target}"))?;
         if self.manifest.grouped {
             write!(out, " qid:{}", info.group)?;
         }

@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print!("{}", text(&found, begin.elapsed().as_secs_f64()));
         if let Some((model, output)) = &refitted {
             println!("\nall rows with C = {}:", model.header.objective.c);
-            print!("{}", summary::text(output, &model.header, true, 0.0, None));
+            print!("{}", summary::text(output, &model.header, 0.0, None, None));
         }
     }
     let is_converged = |status: Status| status == Status::Converged;

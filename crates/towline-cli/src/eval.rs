@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use towline::budget::Budget;
-use towline::evaluate::{self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality};
+use towline::evaluate::{
+    self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality, SeveralQuality, SeveralSums, TargetQuality,
+};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
@@ -44,6 +46,8 @@ pub enum Quality {
     Classes(ClassQuality),
     /// Of numbers.
     Numbers(NumberQuality),
+    /// Of several numbers a row.
+    Several(SeveralQuality),
 }
 
 impl Quality {
@@ -53,6 +57,7 @@ impl Quality {
             Quality::Binary(quality) => serde_json::to_value(quality),
             Quality::Classes(quality) => serde_json::to_value(quality),
             Quality::Numbers(quality) => serde_json::to_value(quality),
+            Quality::Several(quality) => serde_json::to_value(quality),
         }
     }
 
@@ -62,6 +67,7 @@ impl Quality {
             Quality::Binary(quality) => quality.accuracy,
             Quality::Classes(quality) => quality.accuracy,
             Quality::Numbers(quality) => quality.rmse,
+            Quality::Several(quality) => quality.rmse,
         }
     }
 
@@ -77,6 +83,12 @@ impl Quality {
                     q.macro_f1
                 )
             }
+            Quality::Several(q) => format!(
+                "root mean square error {:.6} of {} rows and {} targets",
+                q.rmse,
+                show::count(q.rows),
+                q.targets.len()
+            ),
             Quality::Numbers(q) => format!("root mean square error {:.6} of {} rows", q.rmse, show::count(q.rows)),
         }
     }
@@ -103,6 +115,22 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
             bail!("{input}: no rows to judge the model by");
         }
         return Ok(Quality::Classes(quality));
+    }
+    if let Targets::Several { names } = &objective.targets {
+        let mut sums = SeveralSums::new(names);
+        scoring::score(model, input, options, budget, |row| {
+            if row.further.len() + 1 != names.len() {
+                let (found, wanted) = (row.further.len() + 1, names.len());
+                bail!("{input}: rows have {found} targets, and the model predicts {wanted} ({})", names.join(","));
+            }
+            sums.add(row.scores, std::iter::once(&row.label).chain(row.further));
+            Ok(())
+        })?;
+        let quality = sums.finish();
+        if quality.rows == 0 {
+            bail!("{input}: no rows to judge the model by");
+        }
+        return Ok(Quality::Several(quality));
     }
     let binary = matches!(objective.targets, Targets::Binary { .. });
     let (mut classes, mut numbers) = (Vec::new(), Vec::new());
@@ -175,6 +203,16 @@ fn text(model: &Model, quality: &Quality) -> String {
             }
             for (name, row) in q.classes.iter().zip(&q.confusion) {
                 line(&format!("true {name}"), predicted(&q.classes, row));
+            }
+        }
+        Quality::Several(q) => {
+            let share = |r2: Option<f64>| r2.map_or("a target is always the same".into(), |r2| format!("{r2:.6}"));
+            line("rows", show::count(q.rows));
+            line("RMSE", format!("{:.6}", q.rmse));
+            line("MAE", format!("{:.6}", q.mae));
+            line("mean R²", share(q.r2));
+            for TargetQuality { name, quality: target } in &q.targets {
+                line(name, format!("RMSE {:.6}, MAE {:.6}, R² {}", target.rmse, target.mae, share(target.r2)));
             }
         }
         Quality::Numbers(q) => {

@@ -84,6 +84,10 @@ impl HeldOut {
         if store.manifest().named_features != train.manifest().named_features {
             bail!("{test}: one of training and test data has named columns and the other has numbered features");
         }
+        if store.manifest().layout.targets != train.manifest().layout.targets {
+            let (here, there) = (store.manifest().layout.targets, train.manifest().layout.targets);
+            bail!("{test}: its rows have {here} targets, and those of training {there}; give both the same");
+        }
         if store.manifest().fourier != train.manifest().fourier {
             bail!(
                 "{test}: its rows were not mapped to the same random Fourier features as those of training; name the file"
@@ -95,6 +99,7 @@ impl HeldOut {
         let shift_bytes = if scaled { 8 * train.manifest().features } else { 0 };
         let outputs = match &objective.targets {
             Targets::Classes { classes, .. } => classes.len(),
+            Targets::Several { names } => names.len(),
             _ => 1,
         };
         let per_column = (size_of::<Link>() + outputs * size_of::<f64>()) as u64;
@@ -168,12 +173,17 @@ impl HeldOut {
                 scores.iter_mut().zip(&intercepts).for_each(|(score, intercept)| *score += intercept);
                 right +=
                     u64::from(scoring::class_in_store(targets, class_names, label) == Some(predict::class(&scores)));
-                squared += (scores[0] - label) * (scores[0] - label);
+                let truths = std::iter::once(&label).chain(self.block.further(i));
+                squared +=
+                    scores.iter().zip(truths).map(|(score, truth)| (score - truth) * (score - truth)).sum::<f64>();
             }
             rows += self.block.rows() as u64;
         }
         let rows = rows.max(1) as f64;
         Ok(match targets {
+            Targets::Several { names } => {
+                serde_json::json!({ "rmse": (squared / (rows * names.len() as f64)).sqrt() })
+            }
             Targets::Numbers => serde_json::json!({ "rmse": (squared / rows).sqrt() }),
             _ => serde_json::json!({ "accuracy": right as f64 / rows }),
         })

@@ -80,6 +80,7 @@ fn model_text(model: &Model) -> String {
         }
         Targets::OneOf { class, classes } => format!("{} against all others", classes.names[*class as usize]),
         Targets::Numbers => "numbers".to_string(),
+        Targets::Several { names } => format!("{} numbers: {}", names.len(), names.join(", ")),
     };
     let intercepts: Vec<String> = header.intercepts.iter().take(SHOWN).map(|&number| show::number(number)).collect();
     show::table(&[
@@ -161,7 +162,13 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
     line("values", format!("{} ({spread}), density {:.2e}", show::count(manifest.values), density(manifest)));
     let norms = [rows.min_sq_norm, rows.mean_sq_norm, rows.max_sq_norm].map(|v| show::number(v.sqrt()));
     line("row length", format!("{} to {}, root mean square {}", norms[0], norms[2], norms[1]));
-    line("labels", labels(manifest));
+    if manifest.targets.is_empty() {
+        line("labels", labels(manifest));
+    }
+    for target in &manifest.targets {
+        let range = format!("{} to {}", show::number(target.min), show::number(target.max));
+        line("target", format!("{}: {range}, mean {}", target.name, show::number(target.mean)));
+    }
     let blocks = store.blocks();
     let resident: u64 = blocks.iter().map(|b| b.resident_bytes(manifest.layout)).sum();
     let bytes = store_bytes(manifest);

@@ -5,7 +5,7 @@ use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::DiskStore;
-use towline::store::manifest::LabelSummary;
+use towline::store::manifest::Manifest;
 use towline::stream::StreamOptions;
 
 use crate::liblinear;
@@ -63,27 +63,18 @@ enum MulticlassChoice {
 impl ObjectiveArguments {
     /// What is minimised on `store` with this C.
     pub fn objective(&self, c: f64, store: &DiskStore, budget: &Budget) -> anyhow::Result<Objective> {
-        self.with_labels(c, &store.manifest().labels, |lambda| self.penalty.penalty(lambda, store, budget))
-    }
-
-    fn with_labels(
-        &self,
-        c: f64,
-        labels: &LabelSummary,
-        penalty: impl FnOnce(f64) -> anyhow::Result<towline::penalty::AnyPenalty>,
-    ) -> anyhow::Result<Objective> {
         let multiclass = self.multiclass();
         let loss = self.loss(multiclass)?;
         let c = positive_number("-C", c)?;
-        let penalty = penalty(self.lambda)?;
         // An intercept is the weight of a constant feature, free of the penalty.
         let (bias, intercept) = (if self.intercept { 1.0 } else { self.bias }, self.intercept);
-        let targets = self.targets(loss, multiclass, labels)?;
+        let targets = self.targets(loss, multiclass, store.manifest())?;
+        let outputs = Objective::new(loss, c, targets.clone()).width();
+        let penalty = self.penalty.penalty(self.lambda, outputs, store, budget)?;
         let objective = Objective { bias, penalty, intercept, ..Objective::new(loss, c, targets) };
-        if objective.width() > 1 && !objective.is_plain_l2() {
+        if multiclass == Some(Multiclass::CrammerSinger) && !objective.is_plain_l2() {
             bail!(
-                "--multiclass {} has the penalty l2 with --lambda 1 and no intercept only; use --bias, or --multiclass ovr",
-                multiclass.map_or("", Multiclass::name)
+                "--multiclass crammer-singer has the penalty l2 with --lambda 1 and no intercept only; use --bias, --multiclass softmax, or --multiclass ovr"
             );
         }
         Ok(objective)
@@ -155,7 +146,15 @@ impl ObjectiveArguments {
         Ok(AnyLoss::from_name(typed.or(own).unwrap_or("hinge"), self.epsilon, self.delta)?)
     }
 
-    fn targets(&self, loss: AnyLoss, multiclass: Option<Multiclass>, labels: &LabelSummary) -> anyhow::Result<Targets> {
+    fn targets(&self, loss: AnyLoss, multiclass: Option<Multiclass>, manifest: &Manifest) -> anyhow::Result<Targets> {
+        let labels = &manifest.labels;
+        if !manifest.targets.is_empty() && !matches!(loss, AnyLoss::Squared(_)) {
+            bail!(
+                "the rows of this store have {} targets, which --loss squared predicts together; for the {} loss pack them with one --label",
+                manifest.targets.len(),
+                loss.name()
+            );
+        }
         if !loss.is_classification() {
             if self.positive.is_some() || !self.class_weight.is_empty() || multiclass.is_some() {
                 bail!(
@@ -166,7 +165,8 @@ impl ObjectiveArguments {
             if labels.names.is_some() {
                 bail!("the labels are text, and the {} loss predicts numbers; use a classification loss", loss.name());
             }
-            return Ok(Targets::Numbers);
+            let names: Vec<String> = manifest.targets.iter().map(|target| target.name.clone()).collect();
+            return Ok(if names.is_empty() { Targets::Numbers } else { Targets::Several { names } });
         }
         let joint = multiclass.filter(|&multiclass| multiclass != Multiclass::OneVsRest);
         let mut targets = if self.positive.is_some() {

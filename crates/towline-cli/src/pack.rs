@@ -191,11 +191,24 @@ pub fn pack_beside(
     name.push(".tow");
     let store = file.with_file_name(name);
     let input = Input::File(file.to_path_buf());
+    let options =
+        PackOptions { read: reading.options(Precision::F32, threads, true), threads, ..PackOptions::default() };
     if store.exists() {
         let manifest = Manifest::read(&store)?;
-        let here = Source::of(&input, 1);
-        if manifest.generation == 1 && manifest.sources == [here] {
+        let here = Source::of(&input, &options.read, 1);
+        if manifest.generation == 1 && manifest.sources == [here.clone()] {
             return Ok(store);
+        }
+        if let [there] = &manifest.sources[..]
+            && (Source { reading: here.reading.clone(), ..there.clone() }) == here
+        {
+            let said = |reading: &str| if reading.is_empty() { "no options".into() } else { format!("'{reading}'") };
+            bail!(
+                "{}: was packed with {}, and now the file is to be read with {}; pack it again with 'towline pack --force', or remove it",
+                store.display(),
+                said(&there.reading),
+                said(&here.reading)
+            );
         }
         bail!(
             "{}: was packed from another file, or {} has changed since; pack it again with 'towline pack --force', or remove it",
@@ -203,8 +216,6 @@ pub fn pack_beside(
             file.display()
         );
     }
-    let options =
-        PackOptions { read: reading.options(Precision::F32, threads, true), threads, ..PackOptions::default() };
     let progress = Progress::new(input.size_bytes());
     let begin = Instant::now();
     let bar = {

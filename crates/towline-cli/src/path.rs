@@ -23,6 +23,7 @@ use crate::eval::{Quality, judge};
 use crate::exit::NOT_CONVERGED;
 use crate::objective::positive_number;
 use crate::pack::stop_once;
+use crate::recipe::SolverChoice;
 use crate::trace::Watcher;
 use crate::{show, size, train};
 
@@ -43,7 +44,6 @@ use crate::{show, size, train};
     mut_arg("truncate", |argument| argument.hide(true)),
     mut_arg("init_rows", |argument| argument.hide(true)),
     mut_arg("query_rows", |argument| argument.hide(true)),
-    mut_arg("solver", |argument| argument.hide(true)),
     mut_arg("max_time", |argument| argument.help("Stop each point after this many seconds")),
     mut_arg("max_passes", |argument| argument.help("Stop each point after this many passes over the data [default: 1000]")),
     after_help = "Examples:
@@ -67,7 +67,7 @@ pub struct Arguments {
 }
 
 /// Options of `train` that would have to be ignored, by their names in the code, and what to do instead.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("lambda", "--lambda is what changes along a path; use --lambdas, or --lambda-ratio and --points"),
     ("warm_start", "a path starts by itself, and goes on from an earlier run of its own; leave --warm-start out"),
     ("test_every", "--test judges the model of each point; leave --test-every out"),
@@ -75,7 +75,6 @@ const REFUSED: [(&str, &str); 8] = [
     ("truncate", "a truncated loss is no convex problem, along which a path could start; leave --truncate out"),
     ("init_rows", "--init-rows is for truncated losses; leave it out"),
     ("query_rows", "--query-rows is for truncated losses; leave it out"),
-    ("solver", "a path is solved by its dual variables; leave --solver out"),
 ];
 
 /// Trains along the path and says what came of it.
@@ -89,6 +88,9 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if train.c.0.len() > 1 && typed.iter().any(|typed| of_lambdas.contains(&typed.as_str())) {
         bail!("a path is along values of C or along lambdas, not both; name one C, or leave the lambdas out");
     }
+    if train.recipe.solver == SolverChoice::Newton {
+        bail!("a path is solved by dual variables or by columns; use --solver auto");
+    }
     if train.method.baseline().is_some() || train.method.own_loss().is_some() {
         bail!("a path needs a method with dual variables; leave --method out");
     }
@@ -100,6 +102,12 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let objective = train.objective.objective(train.c.0[0], &store, &budget)?;
     if let Targets::Classes { classes, .. } = &objective.targets {
         bail!("a path tells two classes apart, and there are {}; name one with --positive LABEL", classes.len());
+    }
+    if objective.width() > 1 {
+        bail!(
+            "a path predicts one number, and rows of this store have {}; pack them with one --label",
+            objective.width()
+        );
     }
     let checkpoint = CheckpointFile { path: folder.join("path.duals"), store: StoreFingerprint::of(store.manifest()) };
     let task = Task { checkpoint: Some(checkpoint.clone()), ..Task::new(objective) };

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use towline::budget::Budget;
 use towline::penalty::{AnyPenalty, GroupMap, read_groups};
 use towline::store::features::FeatureMap;
-use towline::store::{DiskStore, StoreError};
+use towline::store::{BlockStore, DiskStore, StoreError};
 
 /// A file of groups larger than this is not one.
 const LARGEST_GROUP_FILE: u64 = 1 << 30;
@@ -13,20 +13,31 @@ const LARGEST_GROUP_FILE: u64 = 1 << 30;
 /// Arguments that name a penalty.
 #[derive(clap::Args, Clone)]
 pub struct PenaltyArguments {
-    /// What weights cost: l2, l1, elastic-net, group or none
+    /// What weights cost: l2, l1, elastic-net, group, nuclear (several targets or softmax) or none
     #[arg(long, default_value = "l2")]
     penalty: String,
     /// The share of l1 in the elastic net; the rest is l2 [default: 0.5]
     #[arg(long, value_name = "SHARE")]
     l1_ratio: Option<f64>,
-    /// Groups of features, one per line: numbers and ranges (3-17) or names, and weight=W if it is not 1
+    /// Groups of features, one per line: numbers and ranges (3-17) or names, and weight=W if it is not 1 [default for several outputs: each feature]
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
 }
 
 impl PenaltyArguments {
-    /// The penalty, for the columns of `store`.
-    pub fn penalty(&self, lambda: f64, store: &DiskStore, budget: &Budget) -> anyhow::Result<AnyPenalty> {
+    /// The penalty, for the columns of `store` and so many outputs in one objective.
+    pub fn penalty(
+        &self,
+        lambda: f64,
+        outputs: usize,
+        store: &DiskStore,
+        budget: &Budget,
+    ) -> anyhow::Result<AnyPenalty> {
+        if self.penalty == "nuclear" && outputs == 1 {
+            bail!(
+                "--penalty nuclear is for several outputs in one objective: --multiclass softmax, or --loss squared on rows with several targets; use l2, l1, elastic-net, group or none for one"
+            );
+        }
         for (given, option, owner) in
             [(self.l1_ratio.is_some(), "--l1-ratio", "elastic-net"), (self.groups.is_some(), "--groups", "group")]
         {
@@ -34,8 +45,16 @@ impl PenaltyArguments {
                 bail!("{option} is for --penalty {owner}, and the penalty is {}", self.penalty);
             }
         }
-        let groups = self.groups.as_ref().map(|path| self.read(path, store, budget)).transpose()?;
-        Ok(AnyPenalty::from_name(&self.penalty, lambda, self.l1_ratio.unwrap_or(0.5), groups)?)
+        let groups = match &self.groups {
+            Some(path) => Some(self.read(path, store, budget)?),
+            // All weights of a feature.
+            None if outputs > 1 && self.penalty == "group" => {
+                Some(GroupMap::of_each(store.shape().columns as usize + 1)?)
+            }
+            None => None,
+        };
+        let penalty = AnyPenalty::from_name(&self.penalty, lambda, self.l1_ratio.unwrap_or(0.5), groups)?;
+        Ok(penalty.for_outputs(outputs))
     }
 
     fn read(&self, path: &PathBuf, store: &DiskStore, budget: &Budget) -> anyhow::Result<GroupMap> {

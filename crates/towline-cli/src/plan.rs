@@ -6,7 +6,7 @@ use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
-use towline::trainer::Plan;
+use towline::trainer::{Plan, Solver};
 
 use crate::penalty::PenaltyArguments;
 use crate::{show, size};
@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Plan for so many models that train together, such as one per class
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     models: u64,
+    /// Plan for so many outputs in one objective, such as the classes of softmax [default: the targets of a row]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    outputs: Option<u16>,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -37,11 +40,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = DiskStore::open(&arguments.store)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     // How large λ is takes no memory.
-    let penalty = arguments.penalty.penalty(1.0, &store, &budget)?;
+    let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
+    let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
     // Neither does the loss.
-    let loss = AnyLoss::from_name("hinge", 0.1, 1.0)?;
-    let objective =
-        Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, Targets::Numbers) };
+    let loss = AnyLoss::from_name("squared", 0.1, 1.0)?;
+    let targets = match outputs {
+        1 => Targets::Numbers,
+        many => Targets::Several { names: vec![String::new(); many] },
+    };
+    let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let plan =
         Plan::for_models(&store, &objective, arguments.models, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {
@@ -55,14 +62,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The plan as a table.
 pub fn text(plan: &Plan, blocks: usize) -> String {
     let line = |name: &str, value: String| (name.to_string(), value);
-    let used = plan.weight_bytes + plan.dual_bytes + plan.read_ahead_bytes + plan.resident_bytes;
     let rows = format!("{} rows, {} values", show::count(plan.resident_rows), show::count(plan.resident_values));
     let how = if plan.in_memory {
         format!("everything fits: {} are read once", size::show(plan.pass_bytes))
     } else {
         format!("{} blocks, {} from disk in every pass", show::count(blocks as u64), size::show(plan.pass_bytes))
     };
-    show::table(&[
+    let mut lines = vec![
         line(
             "budget",
             size::show(plan.budget_bytes)
@@ -75,8 +81,21 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         ),
         line("  read-ahead", size::show(plan.read_ahead_bytes)),
         line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
-        line("  left over", size::show(plan.budget_bytes.saturating_sub(used))),
+    ];
+    if plan.solver == Solver::Columns {
+        lines.push(line("  rows by column", size::show(plan.column_bytes)));
+    }
+    lines.extend([
+        line("  left over", size::show(plan.budget_bytes.saturating_sub(plan.used_bytes()))),
         line("reading", how),
         line("least budget", size::show(plan.least_bytes)),
-    ])
+    ]);
+    match (plan.solver, plan.columns_from_bytes) {
+        (Solver::Columns, _) => lines.push(line("solver", "coordinate descent on columns".into())),
+        (_, Some(bytes)) => {
+            lines.push(line("solver", format!("dual coordinate descent; on columns with --memory {bytes} or more")))
+        }
+        (_, None) => {}
+    }
+    show::table(&lines)
 }

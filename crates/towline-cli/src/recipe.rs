@@ -4,6 +4,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use clap::ValueEnum;
 use towline::budget::Budget;
+use towline::columns;
 use towline::index::{Forest, IndexManifest, PageCache};
 use towline::indexed::{self, IndexedOptions};
 use towline::loss::AnyLoss;
@@ -11,7 +12,8 @@ use towline::newton;
 use towline::objective::Objective;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
-    Cost, Observer, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train, train_all,
+    Cost, Observer, Solver, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
+    train_all,
 };
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
@@ -30,15 +32,20 @@ pub struct RecipeArguments {
     /// Rows that a query of the index is to find
     #[arg(long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
     query_rows: u64,
-    /// How the problem is solved: dual coordinate descent, or Newton steps in the primal
-    #[arg(long, value_enum, default_value_t = SolverChoice::Dual)]
-    solver: SolverChoice,
+    /// How the problem of the rows in memory is solved
+    #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
+    pub solver: SolverChoice,
 }
 
+/// How the problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SolverChoice {
+pub enum SolverChoice {
+    /// Columns where all rows fit into memory twice and the penalty makes zeros, else dual
+    Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,
+    /// Coordinate descent on columns, for losses with a continuous slope and the penalties l1, elastic-net and group
+    Columns,
     /// Trust-region Newton, for losses with a continuous slope and the penalty l2
     Newton,
 }
@@ -56,13 +63,24 @@ pub enum Recipe {
 }
 
 impl RecipeArguments {
-    /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed.
+    /// How trainers by blocks solve the problem of the rows in memory. A method with a name means its own way, unless another is typed.
+    pub fn solver(&self, method: Method) -> Solver {
+        match self.solver {
+            SolverChoice::Auto if method == Method::Auto => Solver::Auto,
+            SolverChoice::Columns => Solver::Columns,
+            SolverChoice::Auto | SolverChoice::Dual | SolverChoice::Newton => Solver::Dual,
+        }
+    }
+
+    /// Chooses the trainer for `objective`, whose loss and truncation follow the method. `typed` are the options that were typed; `notes` gets what is worth saying of an
+    /// index that is there and not used.
     pub fn choose(
         &self,
         method: Method,
         objective: &mut Objective,
         store: &DiskStore,
         typed: &[String],
+        notes: &mut Vec<String>,
     ) -> anyhow::Result<Recipe> {
         let is_typed = |id: &str| typed.iter().any(|typed| typed == id);
         if let Some(loss) = method.own_loss() {
@@ -77,6 +95,9 @@ impl RecipeArguments {
             None => is_own.then_some(1.0),
         };
         let newton = self.solver == SolverChoice::Newton || method.is_primal();
+        if self.solver == SolverChoice::Columns {
+            columns::can_train(objective)?;
+        }
         if is_own && is_typed("solver") && newton != method.is_primal() {
             bail!("the method says how it solves; leave --solver out");
         }
@@ -85,7 +106,7 @@ impl RecipeArguments {
             shuffled: store.manifest().shuffle_seed.is_some() && store.manifest().generation == 1,
         };
         let indexed = IndexedOptions { wanted: self.query_rows, primal: newton, beginning };
-        let recipe = self.recipe(method, objective, store, indexed)?;
+        let recipe = self.recipe(method, objective, (store, indexed), notes)?;
         self.check(&recipe, &is_typed)?;
         Ok(recipe)
     }
@@ -94,8 +115,8 @@ impl RecipeArguments {
         &self,
         method: Method,
         objective: &Objective,
-        store: &DiskStore,
-        indexed: IndexedOptions,
+        (store, indexed): (&DiskStore, IndexedOptions),
+        notes: &mut Vec<String>,
     ) -> anyhow::Result<Recipe> {
         if indexed.primal {
             if !matches!(method, Method::Auto) && method.own_loss().is_none() {
@@ -118,7 +139,7 @@ impl RecipeArguments {
             indexed::can_train(objective, &indexed)?;
             return Ok(Recipe::Indexed(indexed));
         }
-        if method == Method::Auto && suits_index(store)? && indexed::can_train(objective, &indexed).is_ok() {
+        if method == Method::Auto && suits_index(store, notes)? && indexed::can_train(objective, &indexed).is_ok() {
             return Ok(Recipe::Indexed(indexed));
         }
         let convex: ConvexTrainer = if indexed.primal { newton::train } else { train };
@@ -128,7 +149,6 @@ impl RecipeArguments {
     /// Refuses options that the trainer would have to ignore.
     fn check(&self, recipe: &Recipe, is_typed: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
         let blocks = [("cache_share", "--cache-share"), ("selection", "--selection"), ("rounds", "--rounds")];
-        let starts = [("warm_start", "--warm-start"), ("restart", "--restart")];
         let (truncated, with_index) = ([("init_rows", "--init-rows")], [("query_rows", "--query-rows")]);
         let find = |lists: &[&[(&str, &'static str)]]| {
             lists.concat().iter().find(|(id, _)| is_typed(id)).map(|&(_, option)| option)
@@ -140,27 +160,27 @@ impl RecipeArguments {
         match recipe {
             Recipe::Blocks => refuse(find(&[&truncated, &with_index]), "is for truncated losses (--truncate)"),
             Recipe::Newton => refuse(
-                find(&[&truncated, &with_index, &blocks, &starts, &[("order", "--order")]]),
+                find(&[&truncated, &with_index, &blocks, &[("order", "--order")]]),
                 "means nothing to --solver newton",
             ),
             Recipe::Truncated(..) => refuse(find(&[&with_index]), "is for training with an index (towline index)"),
-            Recipe::Indexed(_) => refuse(find(&[&blocks, &starts]), "means nothing to training with an index"),
+            Recipe::Indexed(_) => refuse(find(&[&blocks]), "means nothing to training with an index"),
         }
     }
 }
 
 /// Whether `store` has an index that is not out of date, and more rows than a few times its features: what an index is made for.
-fn suits_index(store: &DiskStore) -> anyhow::Result<bool> {
+fn suits_index(store: &DiskStore, notes: &mut Vec<String>) -> anyhow::Result<bool> {
     let shape = store.shape();
     let is_current = |index: &IndexManifest| index.is_of(&StoreFingerprint::of(store.manifest()));
     match IndexManifest::read(store.path()) {
         Ok(Some(index)) if !is_current(&index) => {
-            eprintln!("note: the index is out of date and not used; 'towline index' builds it anew");
+            notes.push("the index is out of date and not used; 'towline index' builds it anew".into());
             Ok(false)
         }
         Ok(index) => Ok(index.is_some() && shape.rows > 4 * shape.columns),
         Err(error @ StoreError::Index { .. }) => {
-            eprintln!("note: not using the index: {error}");
+            notes.push(format!("not using the index: {error}"));
             Ok(false)
         }
         Err(error) => Err(error.into()),
@@ -168,11 +188,6 @@ fn suits_index(store: &DiskStore) -> anyhow::Result<bool> {
 }
 
 impl Recipe {
-    /// Whether runs can be continued from dual variables beside the model.
-    pub fn keeps_duals(&self) -> bool {
-        matches!(self, Recipe::Blocks | Recipe::Truncated(..))
-    }
-
     /// What is worth saying before it begins.
     pub fn note(&self) -> Option<String> {
         match self {

@@ -47,7 +47,8 @@ type Begin = (Option<Start>, Vec<f64>);
 
 fn open(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Result<Option<Checkpoint>> {
     let shape = store.shape();
-    let numbers = shape.rows.saturating_mul(objective.width() as u64).saturating_add(shape.columns).saturating_add(1);
+    let columns = shape.columns.saturating_add(1);
+    let numbers = shape.rows.saturating_add(columns).saturating_mul(objective.width() as u64);
     Ok(Checkpoint::open(path, numbers)?)
 }
 
@@ -78,7 +79,7 @@ fn other(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Resul
     if checkpoint.header.objective.targets.names() != objective.targets.names()
         || checkpoint.header.objective.width() != objective.width()
     {
-        bail!("{}: these dual variables are for other classes; train without --warm-start", path.display());
+        bail!("{}: these dual variables are for other classes or targets; train without --warm-start", path.display());
     }
     // Dual variables grow with C; rows at their bound stay there.
     let factor = objective.c / checkpoint.header.objective.c;
@@ -87,14 +88,17 @@ fn other(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Resul
 }
 
 fn weights(checkpoint: &Checkpoint, objective: &Objective, store: &DiskStore) -> anyhow::Result<Vec<f64>> {
-    if objective.is_plain_l2() {
+    // Dual coordinate descent sums w up from the dual variables; Newton steps keep it.
+    if objective.is_plain_l2() && checkpoint.header.weights == 0 {
         return Ok(Vec::new());
     }
     let mut weights = checkpoint.weights().context("cannot read the weights of the earlier run")?;
-    // The last weight is that of the constant feature, and new columns lie before it.
-    if let Some(constant) = weights.pop() {
-        weights.resize(store.shape().columns as usize, 0.0);
-        weights.push(constant);
+    // The last weights are those of the constant feature, and new columns lie before it.
+    let width = objective.width();
+    if weights.len() >= width {
+        let constants = weights.split_off(weights.len() - width);
+        weights.resize(store.shape().columns as usize * width, 0.0);
+        weights.extend(constants);
     }
     Ok(weights)
 }

@@ -17,6 +17,8 @@ pub struct Scored<'a> {
     pub scores: &'a [f64],
     /// The number in the input; NaN if there is none.
     pub label: f64,
+    /// Further targets of the row.
+    pub further: &'a [f64],
     /// Its class, as the targets number them, if it is one of them.
     pub class: Option<usize>,
 }
@@ -48,7 +50,7 @@ pub fn score(
     while source.next_batch(&mut batch)? {
         scores.clear();
         scorer.score(&batch, &mut scores);
-        for (scores, &label) in scores.chunks(scorer.outputs()).zip(&batch.labels) {
+        for (i, (scores, &label)) in scores.chunks(scorer.outputs()).zip(&batch.labels).enumerate() {
             let class = match batch.classes.is_empty() {
                 true => class_of(targets, label),
                 false if label >= 0.0 => std::str::from_utf8(batch.classes.get(label as usize))
@@ -56,7 +58,7 @@ pub fn score(
                     .and_then(|name| class_named(targets, name)),
                 false => None,
             };
-            each(Scored { scores, label, class })?;
+            each(Scored { scores, label, further: batch.further_of(i), class })?;
         }
     }
     Ok(())
@@ -67,7 +69,7 @@ fn class_of(targets: &Targets, label: f64) -> Option<usize> {
     match targets {
         Targets::Binary { positive, .. } => (!label.is_nan()).then_some(usize::from(label == *positive)),
         Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.find(label),
-        Targets::Numbers => None,
+        Targets::Numbers | Targets::Several { .. } => None,
     }
 }
 
@@ -76,7 +78,7 @@ fn class_named(targets: &Targets, name: &str) -> Option<usize> {
     match targets {
         Targets::Binary { names, .. } => Some(usize::from(name == names[1])),
         Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.named(name),
-        Targets::Numbers => None,
+        Targets::Numbers | Targets::Several { .. } => None,
     }
 }
 
@@ -106,7 +108,8 @@ fn score_store(
     let outputs = scorer.outputs();
     let shape = store.shape();
     let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
-    let per_row = 32 + 8 * outputs as u64;
+    let count = shape.layout.targets as usize - 1;
+    let per_row = 32 + 8 * (outputs + count) as u64;
     let weight_bytes = shape.columns * 8 * outputs as u64;
     let _paid = budget
         .reserve("scores in the order of the input", shape.rows * per_row + weight_bytes + largest)
@@ -117,6 +120,7 @@ fn score_store(
     let mut buffers = ReadBuffers::default();
     let mut rows: Vec<(u64, f64)> = Vec::with_capacity(shape.rows as usize);
     let mut scores: Vec<f64> = Vec::with_capacity(shape.rows as usize * outputs);
+    let mut further: Vec<f64> = Vec::with_capacity(shape.rows as usize * count);
     let mut sums = vec![0.0; outputs];
     for number in 0..store.blocks().len() as u32 {
         block.clear();
@@ -126,6 +130,7 @@ fn score_store(
             block.row(i).dot_side_by_side(&weights, &mut sums);
             scores.extend(sums.iter().zip(&intercepts).map(|(sum, intercept)| sum + intercept));
             rows.push((info.id, info.label));
+            further.extend_from_slice(block.further(i));
         }
     }
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -133,7 +138,8 @@ fn score_store(
     for row in order {
         let label = rows[row as usize].1;
         let class = class_in_store(&model.header.objective.targets, class_names, label);
-        each(Scored { scores: &scores[row as usize * outputs..][..outputs], label, class })?;
+        let scores = &scores[row as usize * outputs..][..outputs];
+        each(Scored { scores, label, further: &further[row as usize * count..][..count], class })?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use towline::model::Header;
+use towline::objective::Targets;
 use towline::trainer::Status;
 
 use crate::eval::Quality;
@@ -13,6 +14,7 @@ pub fn json(
     header: &Header,
     pack_seconds: f64,
     begin: Instant,
+    solver: Option<&str>,
     quality: Option<&Quality>,
 ) -> anyhow::Result<serde_json::Value> {
     let (certificate, cost) = (header.certificate, &header.cost);
@@ -31,6 +33,7 @@ pub fn json(
         "objective": certificate.map(|certificate| certificate.objective),
         "dual_objective": certificate.map(|certificate| certificate.dual_objective),
         "relative_gap": certificate.map(|certificate| certificate.relative_gap()),
+        "solver": solver,
         "passes": cost.passes,
         "sweeps": cost.sweeps,
         "bytes_read": cost.bytes_read,
@@ -49,15 +52,21 @@ pub fn json(
     }))
 }
 
-/// For a person; `goes_on` says whether the same command would go on from an interruption.
-pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, quality: Option<&Quality>) -> String {
+/// For a person; `solver` says which way was chosen if there was a choice.
+pub fn text(
+    output: &Path,
+    header: &Header,
+    pack_seconds: f64,
+    solver: Option<&str>,
+    quality: Option<&Quality>,
+) -> String {
     let cost = &header.cost;
     let is_baseline = header.baseline.is_some();
     let line = |name: &str, value: String| (name.to_string(), value);
     let status = match header.status {
         Status::Converged => "converged",
         Status::OutOfPasses if is_baseline => "all passes made",
-        Status::Interrupted if is_baseline || !goes_on => "interrupted",
+        Status::Interrupted if is_baseline => "interrupted",
         Status::OutOfPasses => "not converged: --max-passes reached",
         Status::OutOfTime => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",
@@ -68,6 +77,9 @@ pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, qu
         let classes = header.objective.targets.names().len();
         lines.push(line("classes", format!("{classes}, {}", multiclass.name())));
     }
+    if let Targets::Several { names } = &header.objective.targets {
+        lines.push(line("targets", format!("{}: {}", names.len(), names.join(", "))));
+    }
     if let Some(certificate) = header.certificate {
         let bound = if is_baseline { "lower bound" } else { "dual objective" };
         lines.extend([
@@ -77,6 +89,7 @@ pub fn text(output: &Path, header: &Header, goes_on: bool, pack_seconds: f64, qu
             line("support rows", show::count(certificate.support)),
         ]);
     }
+    lines.extend(solver.map(|solver| line("solver", solver.to_string())));
     lines.extend([
         line("passes", format!("{} ({} sweeps, {} row visits)", cost.passes, cost.sweeps, show::count(cost.visits))),
         line("bytes read", size::show(cost.bytes_read)),

@@ -16,7 +16,7 @@ use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Plan, Selection, Status, Task, TrainOptions};
+use towline::trainer::{Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
 
 use crate::eval::judge;
 use crate::exit::NOT_CONVERGED;
@@ -26,7 +26,7 @@ use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_once};
-use crate::recipe::RecipeArguments;
+use crate::recipe::{Recipe, RecipeArguments};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
@@ -70,7 +70,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     pub(crate) method: Method,
     #[command(flatten)]
-    recipe: RecipeArguments,
+    pub(crate) recipe: RecipeArguments,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -211,7 +211,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let mut objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
-    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed)?;
+    let mut notes = Vec::new();
+    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -238,17 +239,19 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         None => {
             let from = match &arguments.warm_start {
                 Some(model) => From::Model(model),
-                None if arguments.restart || !recipe.keeps_duals() => From::Nothing,
+                None if arguments.restart => From::Nothing,
                 None => From::Earlier,
             };
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
+            notes.iter().filter(|_| talk).for_each(|note| eprintln!("note: {note}"));
             match recipe.note() {
                 Some(note) if talk => eprintln!("note: {note}"),
-                None if talk => announce(&tasks, &store, &budget)?,
+                None if talk => announce(&tasks, arguments.recipe.solver(arguments.method), &store, &budget)?,
                 _ => {}
             }
+            tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| eprintln!("note: {note}"));
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }
@@ -258,13 +261,16 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
         Model::new(&trained, &objective, &store, &features)
     };
+    let solver = solver_name(&recipe, &trained[0]);
     drop(trained);
     model.save(&output)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
-        println!("{}", summary::json(&model.header, pack_seconds, begin, quality.as_ref())?);
+        println!("{}", summary::json(&model.header, pack_seconds, begin, solver, quality.as_ref())?);
     } else if !arguments.quiet {
-        print!("{}", summary::text(&output, &model.header, recipe.keeps_duals(), pack_seconds, quality.as_ref()));
+        // For ½‖w‖² there is nothing to choose but Newton steps, which have been announced.
+        let solver = solver.filter(|_| !objective.is_plain_l2());
+        print!("{}", summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()));
     }
     Ok(match model.header.status {
         Status::Converged => ExitCode::SUCCESS,
@@ -274,6 +280,17 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         Status::Streamed => ExitCode::SUCCESS,
         Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
     })
+}
+
+/// How the problem of the rows in memory was solved, if it was.
+fn solver_name(recipe: &Recipe, trained: &Trained) -> Option<&'static str> {
+    match recipe {
+        _ if trained.baseline.is_some() => None,
+        Recipe::Newton => Some("newton"),
+        _ if trained.by_columns => Some("columns"),
+        Recipe::Blocks => Some("dual"),
+        Recipe::Truncated(..) | Recipe::Indexed(_) => None,
+    }
 }
 
 /// The store to train on; a file is packed beside itself first.
@@ -286,20 +303,21 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     Ok(Arc::new(DiskStore::open(&path)?))
 }
 
-/// Says how the budget is spent, and what the run goes on from.
-fn announce(tasks: &[Task], store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
-    let (plan, together) = Plan::for_wave(store, &tasks[0].objective, tasks.len(), budget).map_err(StoreError::from)?;
+/// What a run goes on from.
+fn start_note(task: &Task) -> Option<String> {
+    let file = task.checkpoint.as_ref().filter(|_| task.start.is_some())?;
+    Some(format!("going on from {} (--restart begins anew)", file.path.display()))
+}
+
+/// Says how the budget is spent.
+fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
     eprint!("{}", plan::text(&plan, store.blocks().len()));
     if together < tasks.len() {
         eprintln!(
             "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read",
             tasks.len()
         );
-    }
-    if let Some(task) = tasks.iter().find(|task| task.start.is_some())
-        && let Some(file) = &task.checkpoint
-    {
-        eprintln!("note: going on from {} (--restart begins anew)", file.path.display());
     }
     Ok(())
 }
@@ -324,6 +342,7 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
         rounds: sweeps.or(how.rounds),
         seed: arguments.seed,
         centre,
+        solver: arguments.recipe.solver(arguments.method),
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
         stop: Arc::default(),
     })
@@ -342,6 +361,13 @@ fn baseline_options(
     output: &Path,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<BaselineOptions> {
+    if objective.width() > 1 && objective.targets.are_numbers() {
+        bail!(
+            "--method {} predicts one number, and rows of this store have {}; leave --method out",
+            baseline.name(),
+            objective.width()
+        );
+    }
     if let Targets::Classes { classes, .. } = &objective.targets {
         bail!(
             "--method {} tells two classes apart, and the labels have {} distinct values; name one with --positive LABEL",

@@ -60,7 +60,7 @@ fn methods_with_and_without_an_index_agree() {
     for loss in ["l1-dual", "l2-dual", "l2-primal"] {
         let objective = |method: &str| {
             let line = format!(
-                "train rows.tow --method {method}-{loss} --init-rows 500 --tolerance 1e-5 --test test.svm -o m.towm --json"
+                "train rows.tow --method {method}-{loss} --init-rows 500 --tolerance 1e-5 --test test.svm -o {method}.towm --json"
             );
             let said = bench.run(&line);
             assert_eq!(said.code, Some(0), "{method}-{loss}: {}", said.stderr);
@@ -84,6 +84,11 @@ fn an_index_of_fewer_rows_is_ignored_or_refused() {
     let said = bench.run("train rows.tow --truncate 1 --init-rows 200 -o m.towm");
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("note: the index is out of date"), "{}", said.stderr);
+    for flag in ["--quiet", "--json"] {
+        let said = bench.run(&format!("train rows.tow --truncate 1 --init-rows 200 -o m.towm --restart {flag}"));
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{flag}");
+        assert_eq!(said.stdout.is_empty(), flag == "--quiet");
+    }
     let said = bench.run("train rows.tow --method ibcd-l1-dual -o m.towm");
     assert_eq!(said.code, Some(1));
     assert!(said.stderr.contains("generation 1 with 3000 rows"), "{}", said.stderr);
@@ -140,10 +145,83 @@ fn newton_reaches_the_optimum_of_a9a() {
     bench.ok(&format!("pack {} -o a9a.tow -q --block-size 200k", shipped("a9a.zst")));
     for memory in ["1G", "4M"] {
         let said = bench.run(&format!(
-            "train a9a.tow --loss logistic --solver newton --tolerance 1e-7 --memory {memory} -o m.towm --json"
+            "train a9a.tow --loss logistic --solver newton --tolerance 1e-7 --memory {memory} -o m.towm --json --restart"
         ));
         let run = json(&said);
         // What LIBLINEAR, scikit-learn and others agree on.
         assert!((run["objective"].as_f64().unwrap() - 10529.5626).abs() < 0.01, "{run}");
     }
+}
+
+#[test]
+fn a_run_with_an_index_goes_on_and_starts_others() {
+    let bench = bench();
+    bench.ok("index rows.tow -q");
+    for (how, limit) in
+        [("--method ibcd-l1-dual", 1), ("--method ibcd-l2-primal", 1), ("--solver newton --loss logistic", 2)]
+    {
+        let line = format!("train rows.tow {how} --tolerance 1e-6 -o m.towm");
+        let whole = json(&bench.run(&format!("{line} --restart --json")));
+        let said = bench.run(&format!("{line} --restart --max-passes {limit}"));
+        assert_eq!(said.code, Some(5), "{how}: {}", said.stdout);
+        let said = bench.run(&line);
+        assert!(said.stderr.contains("note: going on from m.towm.duals"), "{how}: {}", said.stderr);
+        assert_eq!(said.code, Some(0), "{how}: {}", said.stdout);
+        // What is solved already takes next to nothing, and ends at the same objective.
+        let again = json(&bench.run(&format!("{line} --json")));
+        let (a, b) = (again["objective"].as_f64().unwrap(), whole["objective"].as_f64().unwrap());
+        assert!((a - b).abs() < 0.01 * b, "{how}: {a} and {b}");
+        assert!(again["sweeps"].as_u64().unwrap() < whole["sweeps"].as_u64().unwrap(), "{how}: {again} {whole}");
+        bench.ok(&format!("train rows.tow {how} -C 2 --warm-start m.towm -o n.towm -q"));
+    }
+}
+
+#[test]
+fn an_index_of_odd_stores_is_built_or_refused_in_words() {
+    let bench = Workbench::new();
+    for (line, code, words) in [
+        ("index none.tow", 1, "none.tow"),
+        ("index none.tow --tree-rows 0", 2, "--tree-rows"),
+        ("index none.tow --fan-out 1", 2, "--fan-out"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!(said.code, Some(code), "{line}: {}", said.stderr);
+        assert!(said.stderr.contains(words), "{line}: {}", said.stderr);
+    }
+    // Empty rows, rows of zeros, all rows the same, a single row, and one class only.
+    let same = "1 1:1 2:0.5\n-1 1:1 2:0.5\n".repeat(400);
+    let odd = [("empty", "1\n-1 2:1\n-1\n1 1:0\n".repeat(300)), ("same", same), ("few", "1 1:1\n-1 1:2\n".to_string())];
+    for (name, text) in odd {
+        bench.file(&format!("{name}.svm"), text);
+        bench.ok(&format!("pack {name}.svm -o {name}.tow -q"));
+        bench.ok(&format!("index {name}.tow -q --tree-rows 7 --fan-out 2"));
+        bench.ok(&format!("verify {name}.tow -q"));
+        for more in ["--query-rows 1", "--query-rows 18446744073709551615", "--truncate 0", "--bias 1"] {
+            bench.ok(&format!("train {name}.tow --method ibcd-l1-dual --init-rows 3 -o m.towm -q --restart {more}"));
+        }
+    }
+    bench.file("one.svm", "1 1:1\n1 1:2\n");
+    bench.ok("pack one.svm -o one.tow -q");
+    bench.ok("index one.tow -q");
+    let said = bench.run("train one.tow --method ibcd-l1-dual -o m.towm");
+    assert!(said.code == Some(4) || said.code == Some(1), "{said:?}");
+    assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
+    bench.file("rows.svm", clouds(3000, 1));
+    bench.ok("pack rows.svm -o rows.tow -q --block-size 20k");
+    let said = bench.run("index rows.tow --memory 100K");
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert!(!bench.path("rows.tow/index").exists() && !bench.path("rows.tow/index.partial").exists());
+    bench.ok("index rows.tow -q --memory 4M");
+    let said = bench.run("train rows.tow --method ibcd-l1-dual --memory 100K -o m.towm");
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    bench.ok("train rows.tow --method ibcd-l1-dual --memory 3M --init-rows 200 -o m.towm -q --restart");
+    // A block of the store is damaged: no index is left behind.
+    let block = std::fs::read_dir(bench.path("rows.tow/blocks")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&block).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&block, bytes).unwrap();
+    let said = bench.run("index rows.tow");
+    assert_ne!(said.code, Some(0));
+    assert!(said.stderr.contains("rows.tow") && !bench.path("rows.tow/index.partial").exists(), "{}", said.stderr);
 }

@@ -151,6 +151,23 @@ const LIBLINEAR_L1: [(&str, f64, bool); 2] =
     [("logistic", 10558.723370637, true), ("squared-hinge", 13761.991496, false)];
 
 #[test]
+fn a_store_of_another_label_is_not_trained_from() {
+    let folder = TempDir::new().unwrap();
+    let (data, model) = (folder.path().join("d.csv"), folder.path().join("m.towm"));
+    std::fs::write(&data, "a,b,c\n1,2,3\n2,3,4\n3,5,1\n").unwrap();
+    let train = |label: &str| {
+        let (data, model) = (data.to_str().unwrap(), model.to_str().unwrap());
+        towline(&["train", data, "--label", label, "--loss", "squared", "-o", model, "--memory", "64M", "--restart"])
+    };
+    assert!(train("a").status.success());
+    assert!(train("a").status.success());
+    let output = train("b");
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("'--label a'") && words.contains("'--label b'") && words.contains("--force"), "{words}");
+}
+
+#[test]
 fn l1_agrees_with_liblinear_in_memory_and_out_of_core() {
     let (_folder, store) = packed("100K");
     for memory in ["1G", "3M"] {

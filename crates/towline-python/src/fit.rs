@@ -61,7 +61,8 @@ impl Problem<'_> {
         let penalty = AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?;
         let (bias, intercept) = (self.bias, self.intercept);
         let truncate = self.truncate;
-        Ok(Objective { bias, intercept, penalty, truncate, ..Objective::new(loss, self.c, self.targets()?) })
+        let objective = Objective { bias, intercept, truncate, ..Objective::new(loss, self.c, self.targets()?) };
+        Ok(Objective { penalty: penalty.for_outputs(objective.width()), ..objective })
     }
 
     fn targets(&self) -> PyResult<Targets> {
@@ -254,6 +255,10 @@ impl Data {
 #[pyfunction]
 pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limits: Limits) -> PyResult<Fitted> {
     let data = Data::of(data)?;
+    let targets = data.store().shape().layout.targets;
+    if targets > 1 {
+        return Err(bad_value(format!("rows have {targets} targets, and estimators predict one; pack with one label")));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let objective = problem.objective()?;
     let options = limits.options(problem.tasks(&objective), &stop)?;

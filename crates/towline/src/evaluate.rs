@@ -58,6 +58,88 @@ pub struct NumberQuality {
     pub r2: Option<f64>,
 }
 
+/// Quality of several predicted numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SeveralQuality {
+    /// Rows looked at.
+    pub rows: u64,
+    /// Root of the squared error, which is the mean over rows and targets.
+    pub rmse: f64,
+    /// The mean over rows and targets.
+    pub mae: f64,
+    /// The mean over targets. `None` if one of them has no variance.
+    pub r2: Option<f64>,
+    /// Each of them.
+    pub targets: Vec<TargetQuality>,
+}
+
+/// Quality of one of several numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetQuality {
+    /// What it is called.
+    pub name: String,
+    /// How good its predictions are.
+    #[serde(flatten)]
+    pub quality: NumberQuality,
+}
+
+/// Judges several numbers a row, while they come.
+#[derive(Clone, Debug)]
+pub struct SeveralSums {
+    rows: f64,
+    targets: Vec<(String, NumberSums)>,
+}
+
+/// Sums of errors, and mean and variance by Welford's recurrence.
+#[derive(Clone, Copy, Debug, Default)]
+struct NumberSums {
+    squared: f64,
+    absolute: f64,
+    mean: f64,
+    variance: f64,
+}
+
+impl SeveralSums {
+    /// No rows yet.
+    pub fn new(names: &[String]) -> Self {
+        SeveralSums { rows: 0.0, targets: names.iter().map(|name| (name.clone(), NumberSums::default())).collect() }
+    }
+
+    /// Adds a row: predictions and truths in the order of the names.
+    pub fn add<'a>(&mut self, predicted: &[f64], truths: impl Iterator<Item = &'a f64>) {
+        self.rows += 1.0;
+        for ((_, sums), (p, y)) in self.targets.iter_mut().zip(predicted.iter().zip(truths)) {
+            let off = y - sums.mean;
+            sums.squared += (p - y) * (p - y);
+            sums.absolute += (p - y).abs();
+            sums.mean += off / self.rows;
+            sums.variance += off * (y - sums.mean);
+        }
+    }
+
+    /// What came of it.
+    pub fn finish(self) -> SeveralQuality {
+        let (n, rows) = (self.rows.max(1.0), self.rows as u64);
+        let judge = |(name, sums): (String, NumberSums)| {
+            let r2 = (sums.variance > 0.0).then(|| 1.0 - sums.squared / sums.variance);
+            let quality = NumberQuality { rows, rmse: (sums.squared / n).sqrt(), mae: sums.absolute / n, r2 };
+            TargetQuality { name, quality }
+        };
+        let targets: Vec<TargetQuality> = self.targets.into_iter().map(judge).collect();
+        let mean = |of: &dyn Fn(&NumberQuality) -> f64| {
+            targets.iter().map(|target| of(&target.quality)).sum::<f64>() / targets.len().max(1) as f64
+        };
+        let all: Option<f64> = targets.iter().map(|target| target.quality.r2).sum();
+        SeveralQuality {
+            rows,
+            rmse: mean(&|target| target.rmse * target.rmse).sqrt(),
+            mae: mean(&|target| target.mae),
+            r2: all.map(|sum| sum / targets.len().max(1) as f64),
+            targets,
+        }
+    }
+}
+
 /// Judges scores of rows that are positive or not.
 pub fn binary(rows: &[(f64, bool)], probabilities: bool) -> BinaryQuality {
     let mut confusion = [[0u64; 2]; 2];
@@ -220,5 +302,21 @@ mod tests {
         assert_eq!(quality.auc, Some(0.75));
         let numbers = numbers(&[(1.0, 2.0), (3.0, 4.0)]);
         assert_eq!((numbers.rmse, numbers.mae, numbers.r2), (1.0, 1.0, Some(0.0)));
+    }
+
+    #[test]
+    fn several_numbers_are_judged_one_by_one() {
+        let rows = [([1.0, 7.0], [2.0, 7.0]), ([3.0, 8.0], [4.0, 9.0]), ([5.0, 9.5], [4.5, 10.0])];
+        let mut sums = SeveralSums::new(&["a".to_string(), "b".to_string()]);
+        rows.iter().for_each(|(predicted, truths)| sums.add(predicted, truths.iter()));
+        let quality = sums.finish();
+        for (m, TargetQuality { quality: target, .. }) in quality.targets.iter().enumerate() {
+            let pairs: Vec<(f64, f64)> = rows.iter().map(|(predicted, truths)| (predicted[m], truths[m])).collect();
+            let alone = numbers(&pairs);
+            assert!((target.rmse - alone.rmse).abs() < 1e-12 && (target.mae - alone.mae).abs() < 1e-12);
+            assert!((target.r2.unwrap() - alone.r2.unwrap()).abs() < 1e-12);
+        }
+        let mean = quality.targets.iter().map(|target| target.quality.r2.unwrap()).sum::<f64>() / 2.0;
+        assert!((quality.r2.unwrap() - mean).abs() < 1e-12);
     }
 }

@@ -91,6 +91,9 @@ fn liblinear(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
         _ if header.objective.targets.multiclass() == Some(Multiclass::Softmax) => {
             return unknown("LIBLINEAR has no softmax");
         }
+        _ if model.outputs() > 1 && header.objective.targets.are_numbers() => {
+            return unknown("LIBLINEAR has no models of several targets");
+        }
         AnyLoss::SquaredHinge(_) if is_l1 => "L1R_L2LOSS_SVC",
         AnyLoss::Logistic(_) if is_l1 => "L1R_LR",
         other if !is_l2 => {

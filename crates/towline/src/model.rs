@@ -5,7 +5,7 @@
 //! numbered:    count x u64 feature numbers          named: count x u64 ends, names
 //! count x outputs x f64 weights │ CRC-32C of all of that, u32
 //! ```
-//! A model has one output, or one per class; the weights of a feature for all of them lie side by side.
+//! A model has one output, or one per class or target; the weights of a feature for all of them lie side by side.
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
 use std::fs::File;
@@ -70,6 +70,7 @@ impl Header {
     fn outputs(&self) -> usize {
         match &self.objective.targets {
             Targets::Classes { classes, .. } => classes.len(),
+            Targets::Several { names } => names.len(),
             _ => 1,
         }
     }

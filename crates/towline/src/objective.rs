@@ -39,9 +39,10 @@ impl Objective {
         self.penalty == AnyPenalty::default() && !self.intercept
     }
 
-    /// Dual variables a row: one, or one per class where classes are in one objective.
+    /// Dual variables a row: one, or one per output where several are in one objective.
     pub fn width(&self) -> usize {
         match &self.targets {
+            Targets::Several { names } => names.len(),
             Targets::Classes { classes, multiclass } if *multiclass != Multiclass::OneVsRest => classes.len(),
             _ => 1,
         }
@@ -63,6 +64,23 @@ impl Objective {
     pub fn row(&self, info: &RowInfo) -> (f64, f64) {
         let (y, weight) = self.targets.row(info.label);
         (y, self.c * info.weight * weight)
+    }
+
+    /// What the loss of a row is multiplied by; 0 for rows of no known class.
+    pub fn weight(&self, info: &RowInfo) -> f64 {
+        self.row(info).1
+    }
+
+    /// Appends what the margins of a row should be, and returns its weight: the number of its class, or all its targets. None for rows of no known class.
+    pub fn goal(&self, info: &RowInfo, further: &[f64], out: &mut Vec<f64>) -> Option<f64> {
+        if let Targets::Several { .. } = self.targets {
+            out.push(info.label);
+            out.extend_from_slice(further);
+            return Some(self.c * info.weight);
+        }
+        let (class, c) = self.class(info)?;
+        out.push(class as f64);
+        Some(c)
     }
 
     /// Class and weight of a row, if the targets are classes and it has one of them.

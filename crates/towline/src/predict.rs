@@ -154,10 +154,10 @@ pub fn class(scores: &[f64]) -> usize {
     }
 }
 
-/// The predicted label.
+/// The predicted label, or numbers with blanks between them.
 pub fn label(targets: &Targets, scores: &[f64]) -> String {
     match targets {
-        Targets::Numbers => format!("{}", scores[0]),
+        Targets::Numbers | Targets::Several { .. } => scores.iter().map(f64::to_string).collect::<Vec<_>>().join(" "),
         _ => targets.names()[class(scores)].clone(),
     }
 }

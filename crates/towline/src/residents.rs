@@ -10,6 +10,8 @@ pub struct Residents {
     pub sq_norms: Vec<f64>,
     /// Where each row lies in the store: rows of the blocks before its own, plus its number in the block.
     pub positions: Vec<u64>,
+    /// The same values by column, if somebody has asked for them since the rows came.
+    columns: Option<Block>,
 }
 
 impl Residents {
@@ -19,13 +21,18 @@ impl Residents {
     /// All rows of a block that stays where it is.
     pub fn over(block: &Block) -> Self {
         let sq_norms = (0..block.rows()).map(|i| block.row(i).sq_norm()).collect();
-        Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect() }
+        Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect(), columns: None }
+    }
+
+    /// No rows yet, in an arena that is empty.
+    pub fn inside(block: Block) -> Self {
+        Residents { block, sq_norms: Vec::new(), positions: Vec::new(), columns: None }
     }
 
     /// No rows yet, and room for `rows` rows and `values` values.
     pub fn with_capacity(shape: Shape, rows: usize, values: usize) -> Self {
         let block = Block::with_capacity(shape.layout, shape.columns as usize, rows, values);
-        Residents { block, sq_norms: Vec::with_capacity(rows), positions: Vec::with_capacity(rows) }
+        Residents { block, sq_norms: Vec::with_capacity(rows), positions: Vec::with_capacity(rows), columns: None }
     }
 
     /// Bytes of memory for so much.
@@ -40,9 +47,15 @@ impl Residents {
 
     /// Appends row `i` of `block`.
     pub fn push(&mut self, block: &Block, i: usize, position: u64) {
+        self.columns = None;
         self.sq_norms.push(block.row(i).sq_norm());
         self.block.push_from(block, i);
         self.positions.push(position);
+    }
+
+    /// Lays the values out by column besides, if they are not. The caller has paid for it ([`Layout::transposed_bytes`]).
+    pub fn turn(&mut self) {
+        self.columns.get_or_insert_with(|| self.block.transposed());
     }
 
     /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from now on, so that nothing but the rows
@@ -58,10 +71,12 @@ impl Residents {
         std::mem::swap(&mut self.block, rows);
         (self.sq_norms, self.positions) = (sq_norms, positions);
         rows.clear();
+        self.columns = None;
     }
 
     /// Keeps the rows that are marked, moving them together.
     pub fn retain(&mut self, keep: &[bool]) {
+        self.columns = None;
         self.block.retain(|i| keep[i]);
         retain(&mut self.sq_norms, keep);
         retain(&mut self.positions, keep);
@@ -78,6 +93,7 @@ pub fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     block: &'a Block,
+    columns: Option<&'a Block>,
     /// The number of each row among all residents; without it they are the same.
     numbers: Option<&'a [u32]>,
 }
@@ -88,16 +104,25 @@ impl<'a> View<'a> {
         // All rows in their own order need no list.
         let is_list = numbers.len() < residents.rows() || numbers.iter().zip(0..).any(|(&number, i)| number != i);
         let numbers = is_list.then_some(numbers);
-        View { block: &residents.block, numbers }
+        View { block: &residents.block, columns: residents.columns.as_ref(), numbers }
     }
 
     /// All of them.
     pub fn all(residents: &'a Residents) -> Self {
-        View { block: &residents.block, numbers: None }
+        View { block: &residents.block, columns: residents.columns.as_ref(), numbers: None }
     }
 
+    /// All residents by column.
+    ///
+    /// # Panics
+    /// If they have not been laid out by column ([`Residents::turn`]).
+    pub fn columns(&self) -> &'a Block {
+        self.columns.expect("residents were laid out by column")
+    }
+
+    /// The number of row `i` of the model among all residents.
     #[inline(always)]
-    fn number(&self, i: usize) -> usize {
+    pub fn number(&self, i: usize) -> usize {
         match self.numbers {
             None => i,
             Some(numbers) => numbers[i] as usize,

@@ -44,6 +44,21 @@ pub trait Weights {
     fn curvature(&self, sq_norm: f64) -> f64;
 }
 
+/// How the problem of the rows in memory is solved.
+pub trait BlockSolver<L, W>: Send {
+    /// Moves the dual variables of the rows, and the weights with them.
+    fn sweep(&mut self, loss: L, rows: View, states: &mut [RowState], weights: &mut W, order: &mut dyn Order) -> Sweep;
+}
+
+/// Dual coordinate descent, one row after the other.
+pub struct ByRows;
+
+impl<L: Loss, W: Weights> BlockSolver<L, W> for ByRows {
+    fn sweep(&mut self, loss: L, rows: View, states: &mut [RowState], weights: &mut W, order: &mut dyn Order) -> Sweep {
+        sweep(loss, rows, states, weights, order)
+    }
+}
+
 /// Visits rows in the order that `order` has laid out.
 pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
     loss: L,

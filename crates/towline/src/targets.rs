@@ -1,4 +1,4 @@
-//! How labels become targets: two classes, many classes, or numbers.
+//! How labels become targets: two classes, many classes, a number, or several.
 use serde::{Deserialize, Serialize};
 
 use crate::store::manifest::LabelSummary;
@@ -18,6 +18,11 @@ pub enum Targets {
     },
     /// The label is the number to predict.
     Numbers,
+    /// Several numbers are predicted together.
+    Several {
+        /// What they are called, in the order in which rows have them.
+        names: Vec<String>,
+    },
     /// Each label is a class.
     Classes {
         /// The classes.
@@ -178,7 +183,7 @@ impl Targets {
     #[inline]
     pub fn row(&self, label: f64) -> (f64, f64) {
         match self {
-            Targets::Numbers => (label, 1.0),
+            Targets::Numbers | Targets::Several { .. } => (label, 1.0),
             Targets::Binary { positive, weights, .. } => {
                 let is_positive = label == *positive;
                 (if is_positive { 1.0 } else { -1.0 }, weights[usize::from(is_positive)])
@@ -202,11 +207,17 @@ impl Targets {
         }
     }
 
-    /// The names of the classes, in the order of their weights; none for numbers.
+    /// Whether numbers are predicted, and no classes.
+    pub fn are_numbers(&self) -> bool {
+        matches!(self, Targets::Numbers | Targets::Several { .. })
+    }
+
+    /// The names of the classes, or of several numbers, in the order of their weights; none for one number.
     pub fn names(&self) -> &[String] {
         match self {
             Targets::Binary { names, .. } => names,
             Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => &classes.names,
+            Targets::Several { names } => names,
             Targets::Numbers => &[],
         }
     }
@@ -215,7 +226,7 @@ impl Targets {
     pub fn weigh(&mut self, labels: &LabelSummary, words: &[String]) -> Result<(), TargetError> {
         let counts = self.counts(labels);
         let (names, weights) = match self {
-            Targets::Numbers => return Ok(()),
+            Targets::Numbers | Targets::Several { .. } => return Ok(()),
             Targets::Binary { names, weights, .. } => (&names[..], &mut weights[..]),
             Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => {
                 (&classes.names[..], &mut classes.weights[..])
@@ -251,7 +262,7 @@ impl Targets {
             found.map_or(0.0, |&(_, rows)| rows as f64)
         };
         match self {
-            Targets::Numbers => Vec::new(),
+            Targets::Numbers | Targets::Several { .. } => Vec::new(),
             Targets::Binary { positive, .. } => {
                 let rows: f64 = labels.histogram.iter().flatten().map(|&(_, rows)| rows as f64).sum();
                 let positives = rows_of(*positive);

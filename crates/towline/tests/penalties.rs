@@ -154,7 +154,7 @@ fn l1_leaves_out_what_explains_nothing() {
 
 /// Every feature is in two rows, each in a block of its own, that want it to be 2 and 0: `min |w| + ½(w - 2)² + ½w²` for each, which is 1.75 at w = ½.
 fn torn_apart(features: usize) -> Arc<MemoryStore> {
-    let layout = Layout { dense: false, values: ValueKind::F32 };
+    let layout = Layout::new(false, ValueKind::F32);
     let block = |row: usize| {
         let mut block = Block::new(layout, features);
         let label = if row < features { 2.0 } else { 0.0 };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use towline::budget::Budget;
+use towline::columns;
 use towline::input::{Input, Progress};
 use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
@@ -14,7 +15,7 @@ use towline::pack::{PackOptions, pack};
 use towline::penalty::{AnyPenalty, GroupMap, read_groups};
 use towline::store::features::{FeatureMap, FeatureName};
 use towline::store::{BlockStore, DiskStore};
-use towline::trainer::{Plan, Status, TrainOptions, train};
+use towline::trainer::{Plan, Solver, Status, TrainOptions, train};
 
 #[derive(Deserialize)]
 struct Reference {
@@ -90,16 +91,25 @@ fn objectives_agree_with_other_programs() {
     let text = std::fs::read_to_string(folder.join("reference-penalties.json")).unwrap();
     let reference: Reference = serde_json::from_str(&text).unwrap();
     let into = tempfile::tempdir().unwrap();
-    let mut kinds = BTreeSet::new();
+    let (mut kinds, mut by_columns) = (BTreeSet::new(), 0);
     for case in &reference.cases {
-        for store in stores(&folder, &case.data, into.path()) {
+        let both = stores(&folder, &case.data, into.path()).into_iter();
+        for (store, solver) in
+            both.flat_map(|store| [Solver::Dual, Solver::Columns].map(|solver| (store.clone(), solver)))
+        {
             let objective = objective(case, &store);
-            let least = Plan::for_models(&*store, &objective, 1, &Budget::new(0)).unwrap_err().least_bytes;
+            // Blocks by columns are slow: one set with classes and one with numbers are enough.
+            let is_chosen = store.blocks().len() == 1 || ["a9a", "debian-size"].contains(&case.data.as_str());
+            if solver == Solver::Columns && (columns::can_train(&objective).is_err() || !is_chosen) {
+                continue;
+            }
+            let whole = Plan::for_solver(&*store, &objective, solver, 1, &Budget::unlimited()).unwrap().0;
+            let least = whole.least_bytes;
             let budget = if store.blocks().len() == 1 { Budget::unlimited() } else { Budget::new(least + least / 8) };
-            let options =
-                TrainOptions { tolerance: 0.9 * AGREEMENT, max_passes: 200_000, ..TrainOptions::new(objective) };
+            let base = TrainOptions { max_passes: 200_000, solver, ..TrainOptions::new(objective) };
+            let options = TrainOptions { tolerance: 0.9 * AGREEMENT, ..base };
             let name = format!(
-                "{} {} {} lambda {} intercept {} in {} blocks against {}",
+                "{} {} {} lambda {} intercept {} in {} blocks by {solver:?} against {}",
                 case.data,
                 case.loss,
                 case.penalty,
@@ -110,6 +120,8 @@ fn objectives_agree_with_other_programs() {
             );
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);
+            assert_eq!(trained.by_columns, solver == Solver::Columns, "{name}");
+            by_columns += usize::from(trained.by_columns);
             let (found, wanted) = (trained.certificate.objective, case.objective);
             assert!((found - wanted).abs() <= AGREEMENT * wanted, "{name}: {found}, there {wanted}");
             let bound = trained.certificate.dual_objective;
@@ -119,4 +131,5 @@ fn objectives_agree_with_other_programs() {
         kinds.insert((case.loss.as_str(), case.penalty.as_str(), case.intercept));
     }
     assert_eq!(kinds.len(), 8, "{kinds:?}");
+    assert!(by_columns >= reference.cases.len(), "{by_columns} runs by columns");
 }

@@ -41,7 +41,7 @@ fn data(classes: bool) -> Data {
 }
 
 fn store(data: &Data, blocks: usize) -> Arc<MemoryStore> {
-    let layout = Layout { dense: false, values: ValueKind::F32 };
+    let layout = Layout::new(false, ValueKind::F32);
     let chunk = data.rows.len().div_ceil(blocks);
     let make = |rows: &[(RowInfo, Vec<(u32, f64)>)]| {
         let mut block = Block::new(layout, COLUMNS);

@@ -95,7 +95,7 @@ pub struct Consensus<'a, L> {
     residuals: [f64; 2],
     begin: Instant,
     cost: Cost,
-    _paid: [Reservation; 3],
+    _paid: [Reservation; 4],
 }
 
 impl<'a, L: Loss> Consensus<'a, L> {
@@ -349,7 +349,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
         let step = Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) };
         self.observer.step(&step, &WeightsNow { models: &[&self.w] });
         let (duals, sums) = (Duals::in_memory(0), Vec::new());
-        Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, baseline })
+        Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, by_columns: false, baseline })
     }
 }
 

@@ -99,7 +99,8 @@ impl<L: Loss> Passes<'_, L> {
             &WeightsNow { models: &[&w] },
         );
         let baseline = Some(self.options.method);
-        Ok(Trained { weights: w, duals: Duals::in_memory(0), sums: Vec::new(), status, certificate, cost, baseline })
+        let (duals, sums) = (Duals::in_memory(0), Vec::new());
+        Ok(Trained { weights: w, duals, sums, status, certificate, cost, by_columns: false, baseline })
     }
 
     fn reason_to_stop(&self, begin: Instant) -> Option<Status> {

@@ -191,6 +191,31 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// `Σ_j h_j x_j²`.
+    ///
+    /// # Panics
+    /// If `h` is shorter than the block has columns.
+    pub fn weighted_sq_norm(&self, h: &[f64]) -> f64 {
+        assert!(h.len() >= self.columns);
+        let mut sum = 0.0;
+        // SAFETY: the column is below `self.columns`, which the assertion holds against `h`.
+        self.for_each(|column, x| sum += unsafe { h.get_unchecked(column as usize) } * x * x);
+        sum
+    }
+
+    /// `w_j ← w_j + scale · h_j x_j`.
+    ///
+    /// # Panics
+    /// If `w` or `h` is shorter than the block has columns.
+    #[inline]
+    pub fn add_weighted_to(&self, w: &mut [f64], h: &[f64], scale: f64) {
+        assert!(w.len() >= self.columns && h.len() >= self.columns);
+        self.for_each(|column, x| {
+            // SAFETY: the column is below `self.columns`, which the assertion holds against both.
+            unsafe { *w.get_unchecked_mut(column as usize) += scale * x * h.get_unchecked(column as usize) };
+        });
+    }
+
     /// Calls `f` with the column and value of each stored entry, in the stored order: [`Row::iter`] without a choice per entry.
     #[inline]
     pub fn for_each(&self, mut f: impl FnMut(u32, f64)) {

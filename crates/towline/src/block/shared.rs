@@ -1,5 +1,5 @@
 //! Rows that lie in the memory of another program.
-use super::{Block, Cells, Columns, Layout, ValueKind, Values};
+use super::{Block, Cells, Columns, Further, Layout, ValueKind, Values};
 
 /// Arrays of another program, as it has them.
 pub struct SharedRows {
@@ -89,7 +89,7 @@ impl Block {
                 Columns::Wide(columns)
             }
         };
-        let layout = Layout { dense, values: kind };
+        let layout = Layout::new(dense, kind);
         Ok(Block {
             layout,
             columns: width,
@@ -97,6 +97,7 @@ impl Block {
             indices,
             values,
             labels,
+            further: Further::default(),
             weights,
             groups: Vec::new(),
             ids: Vec::new(),

@@ -172,7 +172,7 @@ impl Validation<'_> {
         let name = format!("{}-{}-{fold}-{model}.duals", objective.loss.name(), objective.c);
         let path = unfinished.folder.join(name);
         let shape = self.store.shape();
-        let numbers = shape.rows * objective.width() as u64 + shape.columns + 1;
+        let numbers = (shape.rows + shape.columns + 1) * objective.width() as u64;
         let found = Checkpoint::open(&path, numbers)?
             .filter(|found| found.header.store == unfinished.store && found.header.objective == *objective)
             // Other penalties would need their weights, too; those begin anew.

@@ -43,7 +43,9 @@ pub fn score(
                 outputs(objective, block.row(i), models[cell], &mut scores);
                 let tally = &mut tallies[cell];
                 tally.rows += info.weight;
-                tally.squared += info.weight * (scores[0] - info.label) * (scores[0] - info.label);
+                let truths = std::iter::once(&info.label).chain(block.further(i));
+                let squares = scores.iter().zip(truths).map(|(score, truth)| (score - truth) * (score - truth));
+                tally.squared += info.weight * squares.sum::<f64>();
                 let class = match &objective.targets {
                     Targets::Classes { classes, .. } => classes.find(info.label),
                     targets => Some(usize::from(targets.row(info.label).0 > 0.0)),
@@ -58,6 +60,8 @@ pub fn score(
     let finish = |(&(point, _), tally): (&(usize, u32), &Tally)| match objectives[point].targets {
         // Without rows there is no score.
         Targets::Numbers => (tally.squared / tally.rows).sqrt(),
+        // Over all rows and targets.
+        Targets::Several { ref names } => (tally.squared / (tally.rows * names.len() as f64)).sqrt(),
         _ => tally.right / tally.rows,
     };
     Ok(places.iter().zip(&tallies).map(finish).collect())

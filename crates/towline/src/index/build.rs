@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::manifest::IndexManifest;
 use super::pages::PageWriter;
-use super::tree::{LEAF_BYTES, TreeGrower};
+use super::tree::{LEAF_BYTES, LEAF_ROWS, TreeGrower};
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError};
 use crate::order::shuffle;
@@ -20,7 +20,7 @@ pub struct IndexOptions {
     pub tree_rows: u64,
     /// Children of a node, at most; at least 2.
     pub fan_out: u64,
-    /// Bytes of a leaf in memory, about.
+    /// Bytes of a leaf in memory, about; fewer where rows are short.
     pub leaf_bytes: u64,
     /// Seed of all random choices.
     pub seed: u64,
@@ -65,7 +65,9 @@ pub fn build(
     // Rows of a store lie in random order as a rule; where they do not, blocks at least come in one.
     let mut order: Vec<BlockId> = (0..store.blocks().len() as u32).map(BlockId).collect();
     shuffle(&mut order, &mut random);
-    let mut grower = TreeGrower::new((fan_out as usize, options.leaf_bytes), &rows, random);
+    let mean_bytes = shape.layout.resident_bytes(shape.rows, shape.values) / shape.rows.max(1);
+    let leaf_bytes = options.leaf_bytes.min(LEAF_ROWS * mean_bytes.max(1));
+    let mut grower = TreeGrower::new((fan_out as usize, leaf_bytes), &rows, random);
     let firsts = first_rows(&**store);
     order.iter().for_each(|&id| reader.request(id));
     while let Some(block) = reader.take()? {

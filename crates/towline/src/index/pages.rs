@@ -7,9 +7,9 @@ use super::manifest::{FILE_NAME, FOLDER, IndexManifest, VERSION};
 use super::nodes::{ENTRY_BYTES, NO_NODE, Node};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
+use crate::store::folder::{exchange, lock, sync_folder, write_synced};
 use crate::store::format::{self, Scratch};
 use crate::store::manifest::{FileEntry, sealed};
-use crate::store::writer::{exchange, lock, sync_folder, write_synced};
 use crate::store::{DiskStore, StoreError};
 use crate::trainer::StoreFingerprint;
 

@@ -50,7 +50,7 @@ pub struct Answer {
 }
 
 /// So many rows must be expected at the rate n/|D| before a sample says that there are fewer.
-const SAMPLE: f64 = 3.0;
+const SAMPLE: f64 = 10.0;
 
 /// Searches an index, and remembers what need not be looked at again.
 pub struct Search {

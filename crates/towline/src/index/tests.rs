@@ -100,7 +100,11 @@ fn every_row_is_in_one_leaf() {
     let (store, forest) = indexed(folder.path(), 1000, 1);
     assert!(verify(&store, &Budget::unlimited(), |_| {}).unwrap().is_empty());
     assert!(forest.manifest().trees >= 6 && forest.manifest().leaves > 50, "{:?}", forest.manifest());
-    let (rows, leaves) = (all(&*store), all(&Leaves::new(forest)));
+    let rows = all(&*store);
+    let (mut leaves, mut buffers) = (Block::new(forest.layout(), forest.columns()), ReadBuffers::default());
+    for number in (0..forest.nodes().len() as u32).filter(|&number| forest.nodes()[number as usize].is_leaf()) {
+        forest.read(number, &mut buffers, &mut leaves).unwrap();
+    }
     assert_eq!(rows.rows(), leaves.rows());
     for (i, &position) in leaves.ids().iter().enumerate() {
         let position = position as usize;

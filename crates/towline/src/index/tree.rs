@@ -13,8 +13,10 @@ use crate::block::{Block, Row};
 use crate::order::below;
 use crate::store::StoreError;
 
-/// A leaf takes about this many bytes in memory: small enough that most of a visit is about rows that matter, large enough for one read.
+/// A leaf takes at most about this many bytes in memory: large enough for one read.
 pub const LEAF_BYTES: u64 = 96 << 10;
+/// Rows of a leaf, about, where they take fewer bytes than that: few enough that most of a visit is about rows that matter.
+pub const LEAF_ROWS: u64 = 256;
 /// A cell with less than this part of the mean is given up.
 const SMALL_CELL: usize = 8;
 /// Rows at a smaller angle than this are the same for a pivot: a square of cosines above it.

@@ -70,10 +70,10 @@ impl ActiveSet {
 
     /// Whether any row could be added without making room.
     pub fn has_room(&self) -> bool {
-        self.segments.last().is_some_and(Segment::has_room)
+        self.segments.iter().any(Segment::has_room)
     }
 
-    /// Adds a row, into the last segment or a new one, with its dual variable.
+    /// Adds a row, into a segment with room or a new one, with its dual variable.
     pub fn push<L: Loss>(
         &mut self,
         loss: L,
@@ -98,13 +98,29 @@ impl ActiveSet {
         objective: &Objective,
     ) {
         let (y, c) = objective.row(&block.info(i));
-        if let Some(segment) = self.segments.last_mut().filter(|_| c > 0.0) {
+        if let Some(segment) = self.segments.iter_mut().rev().find(|segment| c > 0.0 && segment.has_room()) {
             let (low, high) = loss.dual_bounds(y, c);
             segment.residents.push(block, i, position);
             let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
             segment.states.push(RowState { y, c, sq_norm, beta: beta.clamp(low, high) });
             segment.changed();
             self.bits.set(position, true);
+        }
+    }
+
+    /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds them again should they matter.
+    /// The dual objective does not notice, so that what has been gained is kept.
+    pub fn forget_idle_if_short(&mut self, pages: &PageCache) {
+        let beyond = pages.held_bytes().saturating_sub(self.page_bytes);
+        if self.has_room() || self.budget.free_bytes() + beyond >= self.room.bytes() {
+            return;
+        }
+        for i in 0..self.segments.len() {
+            let segment = &self.segments[i];
+            let keep: Vec<bool> = segment.states.iter().map(|state| state.beta != 0.0).collect();
+            if segment.is_resident() && keep.contains(&false) {
+                self.retain(i, &keep);
+            }
         }
     }
 
@@ -156,7 +172,7 @@ impl ActiveSet {
     /// Whether a segment can be in memory beside those in `kept`.
     fn fits(&self, segment: usize, kept: &[usize], pages: &PageCache) -> bool {
         let others = self.segments.iter().enumerate().filter(|(i, other)| other.is_resident() && !kept.contains(i));
-        let room = others.count() as u64 * self.room.row_bytes() + pages.held_bytes() + self.budget.free_bytes();
+        let room = others.count() as u64 * self.room.bytes() + pages.held_bytes() + self.budget.free_bytes();
         self.segments[segment].missing_bytes() <= room
     }
 

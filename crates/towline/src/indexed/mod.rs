@@ -8,6 +8,7 @@
 //! Around it is the series of convex problems of a truncated loss ([`crate::truncation`]), whose outliers are told by their margins when they are met. Answers of the index
 //! may be incomplete, so a scan of all rows decides at the end: it computes the gap of the convex problem and F_s exactly, and rows that were overlooked become active.
 mod active;
+mod begin;
 mod rounds;
 mod run;
 mod scan;

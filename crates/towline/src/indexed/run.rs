@@ -6,24 +6,25 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::IndexedOptions;
 use super::active::ActiveSet;
+use super::begin;
 use super::rounds::{Next, Rounds, reserve, sq_norm};
 use super::scan::{Look, Sums, scan_others};
 use super::segment::Room;
 use super::solve::{BlockSolver, DualSweeps, NewtonSteps};
-use crate::block::Block;
 use crate::budget::Budget;
 use crate::index::{PageCache, Search};
 use crate::loss::{AnyLoss, Loss};
-use crate::solver::Weights;
-use crate::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
+use crate::store::{BlockStore, DiskStore};
 use crate::trainer::{
     Certificate, Cost, Duals, Identity, Limits, Link, Observer, Status, Step, Task, TrainError, TrainOptions, Trained,
     WeightsNow,
 };
-use crate::truncation::{FirstModel, first_model};
+use crate::truncation::first_model;
 
 /// Steps of the series without a scan of all rows, at most.
 const MOST_CHEAP: u32 = 20;
+/// A step is cheap if its queries have read less than this part of what a scan reads.
+const CHEAP_PART: f64 = 0.5;
 /// Newton steps on a block.
 const MOST_NEWTON_STEPS: u32 = 30;
 /// They go on to this part of the tolerance: w becomes the sum of the dual variables that its slopes make, and what is left of the gradient grows with the curvature then.
@@ -88,17 +89,22 @@ impl<'a> Run<'a> {
         rounds.begin_problem(pages)?;
         let mut best: Option<Best> = None;
         let mut cheap = 0;
+        let scan_bytes: u64 = self.store.blocks().iter().map(|block| block.stored_bytes).sum();
         let (status, certificate, weights) = loop {
+            let read_before = pages.bytes_read();
             let next = rounds.solve(pages, &limits, |cost, w| self.see(&limits, *cost, None, w))?;
             let stop = limits.reason_to_stop(rounds.cost.passes);
-            let is_cheap = cheap < MOST_CHEAP && stop.is_none() && matches!(next, Next::Solved);
-            if is_cheap && !rounds.has_settled(pages)? {
+            let read_little = (pages.bytes_read() - read_before) as f64 <= CHEAP_PART * scan_bytes as f64;
+            let is_cheap = cheap < MOST_CHEAP && read_little && stop.is_none() && matches!(next, Next::Solved);
+            if is_cheap && rounds.may_step(pages)? {
                 rounds.reference.copy_from_slice(rounds.weights.weights());
                 rounds.begin_problem(pages)?;
                 cheap += 1;
                 continue;
             }
             let sums = self.scan(&mut rounds, pages)?;
+            (rounds.was_scanned, rounds.is_fresh) = (true, true);
+            self.save(&mut rounds, pages)?;
             let (now, then) = (rounds.sq_norm(), sq_norm(&rounds.reference));
             let (found, certificate) = (sums.truncated_objective(now), sums.certificate(now));
             let known = sums.reference_certificate(now, then);
@@ -115,7 +121,8 @@ impl<'a> Run<'a> {
             }
             let Some(best) = &best else { continue };
             if let Some(status) = stop {
-                break (status, certificate, best.weights.clone());
+                // The bound is that of the last problem; the weights are the best ones.
+                break (status, Certificate { objective: best.objective, ..certificate }, best.weights.clone());
             }
             rounds.reference.copy_from_slice(&best.weights);
             rounds.begin_problem(pages)?;
@@ -123,11 +130,11 @@ impl<'a> Run<'a> {
             cheap = if best.objective < found { MOST_CHEAP } else { 0 };
         };
         let cost = Cost { seconds: limits.seconds(), ..rounds.cost_so_far(pages) };
-        let duals = self.duals(&mut rounds, pages)?;
-        Ok(Trained { weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+        let duals = self.save(&mut rounds, pages)?;
+        Ok(Trained { weights, duals, status, certificate, cost, by_columns: false, baseline: None, sums: Vec::new() })
     }
 
-    /// Begins with the model of a few rows, whose support rows are active.
+    /// Begins with the model of a few rows, or with dual variables from before.
     fn begin<L: Loss, S: BlockSolver<L>>(
         &self,
         loss: L,
@@ -141,17 +148,6 @@ impl<'a> Run<'a> {
         pages.make_room(budget.limit_bytes() / 2);
         let paid = reserve(shape.columns, self.indexed.primal, budget)?;
         let search = Search::new(pages.forest().clone(), self.options.seed, budget)?;
-        let alone = TrainOptions {
-            tolerance: self.options.tolerance,
-            max_passes: self.options.max_passes,
-            max_time: self.options.max_time,
-            order: self.options.order,
-            seed: self.options.seed,
-            threads: self.options.threads,
-            stop: self.options.stop.clone(),
-            ..TrainOptions::new(self.task.objective.clone())
-        };
-        let first = first_model(&**self.store, &alone, self.indexed.beginning, budget)?;
         let room =
             Room::of(shape, self.store.manifest().row_summary.max_values, budget.free_bytes() + pages.held_bytes());
         let active = ActiveSet::new(shape.rows, room, self.options.order, folder, budget)?;
@@ -163,15 +159,42 @@ impl<'a> Run<'a> {
             tolerance: self.options.tolerance,
             active,
             weights: Identity::new(shape.columns as usize, self.task.objective.bias),
-            reference: first.weights.clone(),
+            reference: vec![0.0; shape.columns as usize + 1],
             search,
+            was_scanned: false,
+            is_fresh: false,
             random: Xoshiro256PlusPlus::seed_from_u64(self.options.seed),
-            cost: first.cost,
+            cost: Cost::default(),
             pages_before,
             _paid: paid,
         };
-        activate(&mut rounds, &first, pages)?;
+        match &self.task.start {
+            Some(start) => {
+                let mut duals = self.no_duals(pages)?;
+                duals.begin_with(start)?;
+                begin::with_duals(&mut rounds, self.store, (&duals, self.indexed.beginning.rows), (pages, budget))?;
+            }
+            None => {
+                let first = first_model(&**self.store, &self.alone(), self.indexed.beginning, budget)?;
+                rounds.cost = first.cost;
+                begin::with_first_model(&mut rounds, &first, pages)?;
+            }
+        }
         Ok(rounds)
+    }
+
+    /// The options of this run for its only task, from the beginning.
+    fn alone(&self) -> TrainOptions {
+        TrainOptions {
+            tolerance: self.options.tolerance,
+            max_passes: self.options.max_passes,
+            max_time: self.options.max_time,
+            order: self.options.order,
+            seed: self.options.seed,
+            threads: self.options.threads,
+            stop: self.options.stop.clone(),
+            ..TrainOptions::new(self.task.objective.clone())
+        }
     }
 
     /// Keeps weights if F_s is lower than before.
@@ -192,7 +215,7 @@ impl<'a> Run<'a> {
         let mut sums = rounds.scan_active(pages)?;
         let Rounds { loss, objective, reference, active, weights, .. } = rounds;
         let look = Look { objective, reference };
-        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (pages, self.budget))?;
+        let mut cost = scan_others(*loss, look, &mut sums, (active, weights), (self.store, pages, self.budget))?;
         cost.certify_seconds = begin.elapsed().as_secs_f64();
         rounds.cost = rounds.cost.with(&cost);
         Ok(sums)
@@ -205,44 +228,42 @@ impl<'a> Run<'a> {
             .step(&Step { cost, dual_objective, gap_estimate: None, certificate }, &WeightsNow { models: &[w] });
     }
 
+    /// Keeps the dual variables where another run can go on from them.
+    fn save<L: Loss, S: BlockSolver<L>>(
+        &self,
+        rounds: &mut Rounds<L, S>,
+        pages: &mut PageCache,
+    ) -> Result<Duals, TrainError> {
+        let duals = self.duals(rounds, pages)?;
+        if let Some(file) = &self.task.checkpoint {
+            file.save(&self.task.objective, rounds.cost_so_far(pages), &duals, &[])?;
+        }
+        Ok(duals)
+    }
+
+    /// As many dual variables as there are rows, all 0: in memory if there is room.
+    fn no_duals(&self, pages: &mut PageCache) -> Result<Duals, TrainError> {
+        let rows = self.store.shape().rows;
+        pages.make_room(8 * rows);
+        Ok(match self.budget.reserve("dual variables", 8 * rows) {
+            Ok(_) => Duals::in_memory(rows),
+            Err(_) => Duals::on_disk(rows, &std::env::temp_dir())?,
+        })
+    }
+
     /// The dual variables of all rows: those of the active ones, and zeros.
     fn duals<L: Loss, S: BlockSolver<L>>(
         &self,
         rounds: &mut Rounds<L, S>,
         pages: &mut PageCache,
     ) -> Result<Duals, TrainError> {
-        let rows = self.store.shape().rows;
-        pages.make_room(8 * rows);
-        let mut duals = match self.budget.reserve("dual variables", 8 * rows) {
-            Ok(_) => Duals::in_memory(rows),
-            Err(_) => Duals::on_disk(rows, &std::env::temp_dir())?,
-        };
-        for segment in &rounds.active.segments {
+        let mut duals = self.no_duals(pages)?;
+        for i in 0..rounds.active.segments.len() {
+            rounds.active.load(i, &[], pages)?;
+            let segment = &rounds.active.segments[i];
             let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
             duals.set(segment.residents.positions.iter().copied().zip(betas))?;
         }
         Ok(duals)
     }
-}
-
-/// Makes the support rows of the first model active, with their dual variables.
-fn activate<L: Loss, S: BlockSolver<L>>(
-    rounds: &mut Rounds<L, S>,
-    first: &FirstModel,
-    pages: &mut PageCache,
-) -> Result<(), TrainError> {
-    let shape = first.sample.shape();
-    let mut duals = first.duals.iter();
-    let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
-    for id in 0..first.sample.blocks().len() as u32 {
-        block.clear();
-        first.sample.read(BlockId(id), &mut buffers, &mut block)?;
-        for (i, &(position, beta)) in (0..block.rows()).zip(&mut duals) {
-            if beta != 0.0 {
-                rounds.active.push(rounds.loss, (&block, i), (position, beta), rounds.objective, pages)?;
-                rounds.weights.add(block.row(i), beta);
-            }
-        }
-    }
-    Ok(())
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use super::active::ActiveSet;
 use super::segment::Segment;
 use crate::budget::Budget;
-use crate::index::{Leaves, PageCache};
+use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, StoreError};
 use crate::trainer::{Certificate, Cost, Identity, Link, READ_AHEAD, TrainError};
 use crate::truncation::Ceiling;
 
@@ -113,36 +113,42 @@ pub fn scan_active<L: Loss>(
     Ok(sums)
 }
 
-/// Sums over all rows that are not active, added to those of the active ones. Rows that should be active under w itself, no outliers with a margin below 1, become so.
+/// Sums over all rows of `store` that are not active, added to those of the active ones. Rows that should be active under w itself, no outliers with a margin below 1, become so.
+///
+/// The blocks of the store are read, not the pages of the index: they are fewer, larger and smaller on disk.
 pub fn scan_others<L: Loss>(
     loss: L,
     look: Look,
     sums: &mut Sums,
     (active, weights): (&mut ActiveSet, &Identity),
-    (pages, budget): (&mut PageCache, &Budget),
+    (store, pages, budget): (&Arc<DiskStore>, &mut PageCache, &Budget),
 ) -> Result<Cost, TrainError> {
     let ceiling = Ceiling::of(look.objective);
     let mut cost = Cost { passes: 1, ..Cost::default() };
-    let leaves: Arc<dyn BlockStore> = Arc::new(Leaves::new(pages.forest().clone()));
-    let held = Leaves::bytes(leaves.blocks().len() as u64);
-    active.make_room(held + ReadAhead::needed_bytes(&*leaves, READ_AHEAD), &[], pages)?;
-    let _paid = budget.reserve("leaves of the index", held)?;
-    let mut reader = ReadAhead::new(leaves.clone(), READ_AHEAD, budget)?;
-    (0..leaves.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-    while let Some(leaf) = reader.take()? {
-        cost.bytes_read += leaves.blocks()[leaf.id().0 as usize].stored_bytes;
-        for (i, &position) in leaf.ids().iter().enumerate() {
-            let (y, c) = look.objective.row(&leaf.info(i));
+    active.make_room(ReadAhead::needed_bytes(&**store, READ_AHEAD), &[], pages)?;
+    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
+    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
+    let mut first = 0;
+    while let Some(block) = reader.take()? {
+        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+        for i in 0..block.rows() {
+            let position = first + i as u64;
+            let (y, c) = look.objective.row(&block.info(i));
             if c <= 0.0 || active.bits.get(position) {
                 continue;
             }
-            let z = weights.margin(leaf.row(i));
-            sums.add(loss, &ceiling, (y, c, 0.0), (z, look.reference_margin(leaf.row(i))));
+            let z = weights.margin(block.row(i));
+            sums.add(loss, &ceiling, (y, c, 0.0), (z, look.reference_margin(block.row(i))));
             if y * z < 1.0 && !ceiling.is_outlier(y, z) {
-                active.push(loss, (&leaf, i), (position, 0.0), look.objective, pages)?;
                 sums.missing += 1;
+                match active.push(loss, (&block, i), (position, 0.0), look.objective, pages) {
+                    // Where memory is short, queries bring those that are still missing.
+                    Err(TrainError::Budget(_) | TrainError::Store(StoreError::Budget(_))) | Ok(()) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
+        first += block.rows() as u64;
     }
     Ok(cost)
 }

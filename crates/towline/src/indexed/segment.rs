@@ -20,7 +20,7 @@ const STATE_BYTES: u64 = 32 + 16 + 32 + 16;
 
 /// Active rows that come and go together.
 pub struct Segment {
-    /// The rows; those on disk have no block here, but their positions stay.
+    /// The rows; none while they are on disk.
     pub residents: Residents,
     /// The state of each row.
     pub states: Vec<RowState>,
@@ -28,11 +28,18 @@ pub struct Segment {
     pub order: Box<dyn Order>,
     /// Where the rows lie on disk, if they have been written since they last changed.
     place: Option<(u64, u64)>,
-    is_resident: bool,
+    /// Where their states and positions do.
+    states_at: Option<u64>,
+    /// How many there are on disk.
+    away: Option<usize>,
+    order_name: OrderName,
     room: Room,
     rows_paid: Reservation,
-    _states_paid: Reservation,
+    states_paid: Reservation,
 }
+
+/// Bytes of a state with its position on disk.
+const STORED_STATE_BYTES: usize = 5 * 8;
 
 /// How much a segment holds.
 #[derive(Clone, Copy)]
@@ -76,28 +83,30 @@ impl Segment {
             states: Vec::with_capacity(room.rows as usize),
             order: order.make(),
             place: None,
-            is_resident: true,
+            states_at: None,
+            away: None,
+            order_name: order,
             room,
             rows_paid,
-            _states_paid: states_paid,
+            states_paid,
         })
     }
 
     /// Rows, in memory or on disk.
     pub fn rows(&self) -> usize {
-        self.states.len()
+        self.away.unwrap_or(self.states.len())
     }
 
     /// Whether one more row fits, however long.
     pub fn has_room(&self) -> bool {
-        self.is_resident
+        self.is_resident()
             && (self.rows() as u64) < self.room.rows
             && self.residents.block.values() as u64 + self.room.longest <= self.room.values
     }
 
     /// Whether its rows are in memory.
     pub fn is_resident(&self) -> bool {
-        self.is_resident
+        self.away.is_none()
     }
 
     /// A row has come or gone: what lies on disk is out of date.
@@ -106,7 +115,7 @@ impl Segment {
         self.order.resize(self.rows());
     }
 
-    /// Moves the rows to the end of `file` and lets go of their memory.
+    /// Moves the rows to `file`, with their states, and lets go of their memory.
     pub fn spill(&mut self, file: &File, scratch: &mut Scratch) -> io::Result<()> {
         if self.place.is_none() {
             let mut bytes = Vec::new();
@@ -115,30 +124,70 @@ impl Segment {
             file.write_all_at(&bytes, at)?;
             self.place = Some((at, bytes.len() as u64));
         }
-        self.residents.block = self.empty(0, 0);
-        self.is_resident = false;
+        self.spill_states(file)?;
+        self.away = Some(self.states.len());
+        self.states = Vec::new();
+        self.residents = Residents::inside(self.empty(0, 0));
+        self.order = self.order_name.make();
         // Shrinking is never refused.
         let _ = self.rows_paid.resize(0);
+        let _ = self.states_paid.resize(0);
         Ok(())
+    }
+
+    /// States change with every visit: they have a place of their own, which is written over.
+    fn spill_states(&mut self, file: &File) -> io::Result<()> {
+        let at = match self.states_at {
+            Some(at) => at,
+            None => {
+                let at = file.metadata()?.len();
+                file.set_len(at + self.room.rows * STORED_STATE_BYTES as u64)?;
+                *self.states_at.insert(at)
+            }
+        };
+        let mut bytes = Vec::with_capacity(self.states.len() * STORED_STATE_BYTES);
+        for (state, position) in self.states.iter().zip(&self.residents.positions) {
+            let RowState { y, c, sq_norm, beta } = *state;
+            [y, c, sq_norm, beta].iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+            bytes.extend_from_slice(&position.to_le_bytes());
+        }
+        file.write_all_at(&bytes, at)
     }
 
     /// Bytes that bringing it back takes.
     pub fn missing_bytes(&self) -> u64 {
-        if self.is_resident { 0 } else { self.room.row_bytes() }
+        if self.is_resident() { 0 } else { self.room.bytes() }
     }
 
     /// Brings the rows back; how many bytes were read.
     pub fn load(&mut self, file: &File, scratch: &mut Scratch) -> Result<u64, StoreError> {
-        let Some((at, length)) = self.place.filter(|_| !self.is_resident) else { return Ok(0) };
+        let (Some((at, length)), Some(states_at), Some(count)) = (self.place, self.states_at, self.away) else {
+            return Ok(0);
+        };
         self.rows_paid.resize(self.room.row_bytes())?;
+        self.states_paid.resize(self.room.bytes() - self.room.row_bytes())?;
         let name = std::path::Path::new("active rows");
         let mut bytes = vec![0; length as usize];
         file.read_exact_at(&mut bytes, at).map_err(StoreError::io(name, "read them back"))?;
         let mut block = self.empty(self.room.rows as usize, self.room.values as usize);
         format::decode(&bytes, &mut block, scratch).map_err(|error| StoreError::block(name, 0, &error))?;
-        self.residents.block = block;
-        self.is_resident = true;
-        Ok(length)
+        bytes.resize(count * STORED_STATE_BYTES, 0);
+        file.read_exact_at(&mut bytes, states_at).map_err(StoreError::io(name, "read their states back"))?;
+        let mut residents = Residents::inside(block);
+        residents.sq_norms.reserve_exact(count);
+        residents.positions.reserve_exact(count);
+        self.states.reserve_exact(self.room.rows as usize);
+        for (i, entry) in bytes.as_chunks::<STORED_STATE_BYTES>().0.iter().enumerate() {
+            let word = |k: usize| -> [u8; 8] { std::array::from_fn(|byte| entry[8 * k + byte]) };
+            let number = |k: usize| f64::from_le_bytes(word(k));
+            self.states.push(RowState { y: number(0), c: number(1), sq_norm: number(2), beta: number(3) });
+            residents.positions.push(u64::from_le_bytes(word(4)));
+            residents.sq_norms.push(residents.block.row(i).sq_norm());
+        }
+        self.residents = residents;
+        self.away = None;
+        self.order.resize(count);
+        Ok(length + (count * STORED_STATE_BYTES) as u64)
     }
 
     fn empty(&self, rows: usize, values: usize) -> Block {

@@ -17,6 +17,8 @@ pub struct Worked {
     pub sweeps: u64,
     /// Visits of rows.
     pub visits: u64,
+    /// How much the dual objective rose; infinite if nobody knows.
+    pub gain: f64,
 }
 
 /// Solves the problem of some segments, all others fixed.
@@ -64,6 +66,7 @@ impl<L: Loss> BlockSolver<L> for DualSweeps {
                 worked.visits += sweep.visits;
             }
             worked.sweeps += 1;
+            worked.gain += gain;
             if gain <= PAYS * *first_gain.get_or_insert(gain) || worked.visits >= visits {
                 break;
             }
@@ -129,7 +132,7 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
         }
         let rows: u64 = block.iter().map(|&i| segments[i].rows() as u64).sum();
         let sweeps = minimiser.products + u64::from(steps);
-        Ok(Worked { sweeps, visits: sweeps * rows })
+        Ok(Worked { sweeps, visits: sweeps * rows, gain: f64::INFINITY })
     }
 }
 

@@ -177,6 +177,10 @@ impl RowSource for ArrowSource {
         true
     }
 
+    fn target_names(&self) -> Vec<String> {
+        self.tables.target_names()
+    }
+
     fn remarks(&self) -> Vec<String> {
         self.tables.remarks()
     }

@@ -19,6 +19,8 @@ pub struct RowBatch {
     pub ends: Vec<usize>,
     /// Target of each row; where `classes` is not empty, a position in it.
     pub labels: Vec<f64>,
+    /// Targets behind the first, those of a row side by side; empty where rows have one.
+    pub further: Vec<f64>,
     /// Weight of each row, or empty.
     pub weights: Vec<f64>,
     /// Group of each row, or empty.
@@ -36,6 +38,7 @@ impl RowBatch {
         self.values.clear();
         self.ends.clear();
         self.labels.clear();
+        self.further.clear();
         self.weights.clear();
         self.groups.clear();
         self.names.clear();
@@ -52,6 +55,17 @@ impl RowBatch {
         (if i == 0 { 0 } else { self.ends[i - 1] })..self.ends[i]
     }
 
+    /// Targets of each row behind the first.
+    pub fn further_count(&self) -> usize {
+        self.further.len() / self.rows().max(1)
+    }
+
+    /// The targets of row `i` behind the first.
+    pub fn further_of(&self, i: usize) -> &[f64] {
+        let count = self.further_count();
+        &self.further[i * count..][..count]
+    }
+
     /// Closes the current row: all values pushed since the last row belong to it.
     pub fn end_row(&mut self, label: f64) {
         self.ends.push(self.values.len());
@@ -64,6 +78,7 @@ impl RowBatch {
             + self.values.capacity()
             + self.ends.capacity()
             + self.labels.capacity()
+            + self.further.capacity()
             + self.weights.capacity()
             + self.groups.capacity();
         numbers as u64 * 8 + self.names.capacity_bytes() + self.classes.capacity_bytes()

@@ -69,6 +69,10 @@ impl TextFormat for Csv {
         true
     }
 
+    fn target_names(&self) -> Vec<String> {
+        self.tables.target_names()
+    }
+
     fn remarks(&self) -> Vec<String> {
         self.tables.remarks()
     }

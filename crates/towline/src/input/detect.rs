@@ -200,17 +200,20 @@ fn first_line(head: &[u8]) -> Option<&[u8]> {
     head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && line[0] != b'#')
 }
 
-/// Whether the first row is a number alone, or a number before `index:value` or `qid:`.
+/// Whether the first row is a number alone, or numbers with commas before `index:value` or `qid:`.
 fn looks_like_libsvm(head: &[u8]) -> bool {
     let Some(line) = first_line(head) else { return false };
     let mut tokens = line.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
-    let label = tokens.next().and_then(number::whole_float);
+    let label = tokens.next().unwrap_or_default();
+    let several = label.contains(&b',');
+    let is_label = label.split(|&byte| byte == b',').all(|target| number::whole_float(target).is_some());
     let entry = |token: &[u8]| {
         token.starts_with(b"qid:")
             || token.starts_with(b"#")
             || number::unsigned(token, 0).is_some_and(|(_, end)| token.get(end) == Some(&b':'))
     };
-    label.is_some() && tokens.next().is_none_or(entry)
+    // Numbers with commas and nothing else are a table.
+    is_label && tokens.next().map_or(!several, entry)
 }
 
 #[cfg(test)]
@@ -219,13 +222,14 @@ mod tests {
 
     #[test]
     fn contents_go_before_names() {
-        let cases: [(&str, &[u8], Option<Format>); 18] = [
+        let cases: [(&str, &[u8], Option<Format>); 19] = [
             ("a.csv", b"PAR1....", Some(Format::Parquet)),
             ("a", b"ARROW1\0\0", Some(Format::Arrow)),
             ("standard input", &[0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0], Some(Format::Arrow)),
             ("a.csv", b"+1 3:1 5:0.5\n", Some(Format::Libsvm)),
             ("a", b"# made by hand\n\n-1 qid:3 1:1\n", Some(Format::Libsvm)),
             ("a", b"1\n0\n", Some(Format::Libsvm)),
+            ("a", b"1.5,-2e3 7:1\n", Some(Format::Libsvm)),
             ("a", b"1 # nothing\n", Some(Format::Libsvm)),
             ("a.csv", b"a,b\n1,2\n", Some(Format::Csv)),
             ("A.TSV.GZ", b"a\tb\n", Some(Format::Csv)),

@@ -208,6 +208,7 @@ impl RowSource for FourierSource {
             self.map_row(i);
             batch.keys.extend(1..=features as u64);
             batch.values.extend(self.angles.iter().map(|angle| scale * angle.cos()));
+            batch.further.extend_from_slice(self.raw.further_of(i));
             batch.end_row(self.raw.labels[i]);
         }
         let part = self.mapped..self.mapped + rows;
@@ -224,6 +225,10 @@ impl RowSource for FourierSource {
 
     fn features_are_named(&self) -> bool {
         false
+    }
+
+    fn target_names(&self) -> Vec<String> {
+        self.source.target_names()
     }
 
     fn remarks(&self) -> Vec<String> {

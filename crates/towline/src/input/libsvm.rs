@@ -1,4 +1,4 @@
-//! libsvm / svmlight text: `label [qid:GROUP] index:value index:value … [# comment]`, one row a line.
+//! libsvm / svmlight text: `label [qid:GROUP] index:value index:value … [# comment]`, one row a line; several targets as `1.5,-2,0`.
 //!
 //! Indices are kept as they are written. Whether they count from 0 or from 1 matters to nobody but the reader of a message,
 //! so `auto` simply reports which of the two was seen.
@@ -127,7 +127,7 @@ impl TextFormat for Libsvm {
 impl RecordParser for Parser {
     fn rows_bytes(&self, text: &[u8]) -> u64 {
         let (values, rows) = most_values_and_rows(text);
-        16 * values as u64 + 24 * rows as u64
+        16 * values as u64 + 24 * rows as u64 + 8 * most_further(text) as u64
     }
 
     fn reserve(&self, text: &[u8], batch: &mut RowBatch) {
@@ -136,6 +136,7 @@ impl RecordParser for Parser {
         batch.values.reserve_exact(values);
         batch.ends.reserve_exact(rows);
         batch.labels.reserve_exact(rows);
+        batch.further.reserve_exact(most_further(text));
     }
 
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError> {
@@ -151,6 +152,14 @@ impl RecordParser for Parser {
 
 fn most_values_and_rows(text: &[u8]) -> (usize, usize) {
     (memchr::memchr_iter(b':', text).count(), memchr::memchr_iter(b'\n', text).count() + 1)
+}
+
+/// Targets behind the first that the rows can have: none, unless the first row has some.
+fn most_further(text: &[u8]) -> usize {
+    let label =
+        text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && line[0] != b'#');
+    let several = label.is_some_and(|line| line.iter().take_while(|&&byte| !is_blank(byte)).any(|&byte| byte == b','));
+    if several { memchr::memchr_iter(b',', text).count() } else { 0 }
 }
 
 #[inline(always)]
@@ -192,11 +201,15 @@ impl Parser {
         }
         let label_at = at;
         let label = match number::float(text, at) {
-            Some((value, end)) if at_token_end(text, end) && value.is_finite() => {
+            Some((value, end)) if at_token_end(text, end) && value.is_finite() && batch.further.is_empty() => {
                 at = end;
                 value
             }
-            _ => return Err(bad_label(text, at)),
+            first => {
+                let value;
+                (value, at) = several_targets(text, at, first, batch)?;
+                value
+            }
         };
         let first = batch.keys.len();
         let mut group = None;
@@ -339,6 +352,37 @@ impl Parser {
         }
         batch.groups.push(group.unwrap_or(0));
     }
+}
+
+/// Targets with commas between them: the first, and where they end.
+#[cold]
+fn several_targets(
+    text: &[u8],
+    label_at: usize,
+    first: Option<(f64, usize)>,
+    batch: &mut RowBatch,
+) -> Result<(f64, usize), LineError> {
+    let Some((value, mut at)) = first.filter(|first| first.0.is_finite()) else {
+        return Err(bad_label(text, label_at));
+    };
+    let (rows, before) = (batch.rows(), batch.further.len());
+    while text.get(at) == Some(&b',') {
+        match number::float(text, at + 1).filter(|next| next.0.is_finite()) {
+            Some((target, end)) => {
+                batch.further.push(target);
+                at = end;
+            }
+            None => return Err(bad_label(text, label_at)),
+        }
+    }
+    if !at_token_end(text, at) {
+        return Err(bad_label(text, label_at));
+    }
+    let (found, expected) = (1 + batch.further.len() - before, 1 + before / rows.max(1));
+    if rows > 0 && found != expected {
+        return Err(LineError::targets(label_at, found, expected));
+    }
+    Ok((value, at))
 }
 
 /// The token at `at`, short enough for a message.

@@ -8,6 +8,7 @@
 pub mod arrow;
 pub mod batch;
 pub mod bytes;
+mod choices;
 pub mod csv;
 mod detect;
 pub mod fourier;
@@ -35,6 +36,11 @@ pub trait RowSource: Send {
 
     /// Whether features have names (tables) or numbers (libsvm text).
     fn features_are_named(&self) -> bool;
+
+    /// What the targets are called, where a row has several and they have names; known with the first batch.
+    fn target_names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What can only be said once all rows have been seen.
     fn remarks(&self) -> Vec<String> {

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | numbers | the feature `column` with that value |
 //! | text | the feature `column=text` with value 1 |
-//! | the label | its number, or its class where labels are text |
+//! | the label | its number, or its class where labels are text; several numbers where several columns are labels |
 //! | the weight | a finite number, 0 or more |
 //! | the group | its whole number; text is hashed by XXH3 (64 bits) |
 //!
@@ -33,7 +33,7 @@ use super::{InputError, number};
 /// Settings of tables.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// The column of targets; if not given, the one named `label`, `target`, `y` or `class` in any case.
+    /// The column of targets, or several with commas between them; if not given, the one named `label`, `target`, `y` or `class` in any case.
     pub label: Option<ColumnRef>,
     /// What to do about rows without a label.
     pub unlabelled: Unlabelled,
@@ -81,6 +81,14 @@ impl ColumnRef {
         })
     }
 
+    /// The columns of a list with commas between them, unless the whole of it is the name of one.
+    pub fn split(&self, names: &[String]) -> Vec<ColumnRef> {
+        match self.find(names) {
+            Some(_) => vec![self.clone()],
+            None => self.0.split(',').map(|part| part.trim().into()).collect(),
+        }
+    }
+
     /// As the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -123,9 +131,10 @@ impl TableOptions {
     }
 
     /// The names of columns in the options, by which a header can be told from data.
-    pub(crate) fn mentions(&self) -> impl Iterator<Item = &ColumnRef> {
-        let single = [&self.label, &self.weight, &self.group].into_iter().flatten();
-        single.chain(&self.ignore).chain(&self.text)
+    pub(crate) fn mentions(&self) -> impl Iterator<Item = &str> {
+        let labels = self.label.iter().flat_map(|label| label.as_str().split(',').chain([label.as_str()]));
+        let others = [&self.weight, &self.group].into_iter().flatten().chain(&self.ignore).chain(&self.text);
+        labels.chain(others.map(ColumnRef::as_str))
     }
 }
 

@@ -3,14 +3,18 @@
 //! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces travel in
 //! a fixed number of jobs that are paid for once and go round, so memory does not depend on the size of the file; only
 //! a record longer than a piece makes its job grow, and it asks the budget first.
+mod job;
+mod reader;
+
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use super::bytes::{self, Input, Opened, Stream};
+use self::job::{BYTES_PER_TEXT_BYTE, Job, Outcome};
+use self::reader::Reader;
+use super::bytes::{Input, Stream};
 use super::{InputError, Place, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
 
@@ -27,6 +31,11 @@ pub trait TextFormat: Send + Sync {
 
     /// Whether features have names.
     fn features_are_named(&self) -> bool;
+
+    /// What the targets are called, where a row has several and they have names; known once a parser has been made.
+    fn target_names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What can only be said once everything has been parsed.
     fn remarks(&self) -> Vec<String> {
@@ -65,6 +74,13 @@ pub struct LineError {
 }
 
 impl LineError {
+    /// A row with another number of targets than those before it.
+    pub(super) fn targets(at: usize, found: usize, expected: usize) -> LineError {
+        let count = |n: usize| if n == 1 { "1 target".to_string() } else { format!("{n} targets") };
+        let problem = format!("this row has {}, and the rows before it have {expected}", count(found));
+        LineError { at, problem, remedy: "give every row the same number of targets, with commas between them".into() }
+    }
+
     pub(super) fn locate(self, file: &str, first_line: u64, text: &[u8]) -> InputError {
         let before = &text[..self.at.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
@@ -73,60 +89,6 @@ impl LineError {
         InputError::Bad { file: file.to_string(), place, problem: self.problem, remedy: self.remedy }
     }
 }
-
-/// A piece of text on its way from the reader to a parser and, as rows, to the consumer.
-struct Job {
-    number: u64,
-    file: Arc<str>,
-    first_line: u64,
-    parser: Option<Arc<dyn RecordParser>>,
-    text: Vec<u8>,
-    batch: RowBatch,
-    /// The usual size of a piece.
-    piece_bytes: usize,
-    paid: Reservation,
-}
-
-impl Job {
-    /// Gives a long record back; a text of the usual size stays, to be filled again.
-    fn release_text(&mut self) {
-        if self.text.capacity() > self.piece_bytes {
-            self.text = Vec::new();
-        }
-    }
-
-    /// Makes the job ready for its next round; what a long record made it take is given back.
-    fn recycle(&mut self) -> Result<(), BudgetError> {
-        self.parser = None;
-        self.batch.clear();
-        let normal = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE;
-        if self.batch.capacity_bytes() + self.text.capacity() as u64 > normal {
-            self.batch = RowBatch::default();
-        }
-        self.paid.resize(normal)
-    }
-
-    fn parse(mut self) -> Outcome {
-        let Some(parser) = self.parser.clone() else { return Ok(self) };
-        self.batch.clear();
-        if self.text.len() > self.piece_bytes {
-            parser.reserve(&self.text, &mut self.batch);
-        }
-        parser
-            .parse(&self.text, &mut self.batch)
-            .map_err(|error| error.locate(&self.file, self.first_line, &self.text))?;
-        let held = self.text.capacity() as u64 + self.batch.capacity_bytes();
-        let refused = |source| InputError::Budget { file: self.file.to_string(), source };
-        self.paid.grow_to(held).map_err(refused)?;
-        Ok(self)
-    }
-}
-
-type Outcome = Result<Job, InputError>;
-
-/// One byte of text becomes at most this many bytes of rows: the worst is a line of a label alone (two bytes: an end, a label, perhaps a
-/// weight and a group), and the text itself is counted too.
-const BYTES_PER_TEXT_BYTE: u64 = 18;
 
 /// Sizes of the reading machinery.
 #[derive(Clone, Copy, Debug)]
@@ -152,26 +114,6 @@ impl TextLimits {
     }
 }
 
-/// The beginning of a file, read again after the parser has seen it; its memory goes back when it has been read.
-struct Head {
-    bytes: Vec<u8>,
-    at: usize,
-    paid: Reservation,
-}
-
-impl Read for Head {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = (&self.bytes[self.at..]).read(buffer)?;
-        self.at += n;
-        if n == 0 && !buffer.is_empty() {
-            (self.bytes, self.at) = (Vec::new(), 0);
-            // Shrinking is never refused.
-            let _ = self.paid.resize(0);
-        }
-        Ok(n)
-    }
-}
-
 /// Reads text inputs, one after the other.
 pub struct TextSource {
     format: Arc<dyn TextFormat>,
@@ -179,6 +121,8 @@ pub struct TextSource {
     free: Option<Sender<Job>>,
     waiting: BTreeMap<u64, Outcome>,
     next: u64,
+    /// Targets behind the first in the rows so far.
+    further: Option<usize>,
     threads: Vec<JoinHandle<()>>,
     /// Pays for the batch that the consumer holds.
     lent: Reservation,
@@ -242,6 +186,7 @@ impl TextSource {
             free: Some(free_tx),
             waiting: BTreeMap::new(),
             next: 0,
+            further: None,
             threads,
             lent,
         })
@@ -264,6 +209,10 @@ impl RowSource for TextSource {
         };
         self.next += 1;
         let mut job = outcome?;
+        let found = job.batch.further_count();
+        if job.batch.rows() > 0 && *self.further.get_or_insert(found) != found {
+            return Err(job.other_targets(self.further.unwrap_or(0)));
+        }
         std::mem::swap(batch, &mut job.batch);
         // The job goes on with the batch that comes back, and with what paid for that one.
         job.release_text();
@@ -280,6 +229,10 @@ impl RowSource for TextSource {
 
     fn features_are_named(&self) -> bool {
         self.format.features_are_named()
+    }
+
+    fn target_names(&self) -> Vec<String> {
+        self.format.target_names()
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -305,185 +258,6 @@ fn parse_jobs(work: &Receiver<Job>, done: &Sender<(u64, Outcome)>) {
             return;
         }
     }
-}
-
-/// The reading thread.
-struct Reader {
-    format: Arc<dyn TextFormat>,
-    free: Receiver<Job>,
-    /// Jobs that were called back to make room for a long record.
-    spare: Vec<Job>,
-    /// How many jobs there are.
-    jobs: usize,
-    work: Sender<Job>,
-    piece_bytes: usize,
-    budget: Budget,
-    progress: Progress,
-    number: u64,
-}
-
-/// Why reading ended before the end of the input.
-enum Stop {
-    /// Nobody listens any more.
-    Closed,
-    Failed(InputError),
-}
-
-impl Reader {
-    fn run(mut self, inputs: Vec<Stream>, done: &Sender<(u64, Outcome)>) {
-        for input in inputs {
-            match self.read_input(input) {
-                Ok(()) => {}
-                Err(Stop::Closed) => return,
-                Err(Stop::Failed(error)) => {
-                    // Comes out after everything that was read before it.
-                    let _ = done.send((self.number, Err(error)));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn read_input(&mut self, input: Stream) -> Result<(), Stop> {
-        let name: Arc<str> = input.name().into();
-        let mut opened = input.open(&self.progress).map_err(Stop::Failed)?;
-        let mut head = self.read_head(&name, &mut opened)?;
-        // A head that ends within a line is cut there, unless it is all there is.
-        let whole = match memchr::memrchr(b'\n', &head.bytes) {
-            Some(at) if !opened.ended => at + 1,
-            _ => head.bytes.len(),
-        };
-        let (parser, header) = self.format.parser(&name, &head.bytes[..whole]).map_err(Stop::Failed)?;
-        let mut line = 1 + memchr::memchr_iter(b'\n', &head.bytes[..header]).count() as u64;
-        head.at = header;
-        opened.reader = Box::new(head.chain(opened.reader));
-        // What was read but belongs to the next piece.
-        let mut rest: Vec<u8> = Vec::new();
-        loop {
-            let mut job = match self.spare.pop() {
-                Some(job) => job,
-                None => self.free.recv().map_err(|_| Stop::Closed)?,
-            };
-            job.text.clear();
-            job.text.append(&mut rest);
-            if rest.capacity() > self.piece_bytes {
-                // What a long record made it take.
-                rest = Vec::new();
-            }
-            job.file = name.clone();
-            job.first_line = line;
-            let (whole, at_end) = self.fill(&mut job, &mut opened, &*parser)?;
-            rest.extend_from_slice(&job.text[whole..]);
-            job.text.truncate(whole);
-            if job.text.len() > self.piece_bytes {
-                // Rows of a long record are paid for here, where it is known what else is on its way.
-                let needed = job.text.capacity() as u64 + parser.rows_bytes(&job.text);
-                if !self.pay(&mut job, needed)? {
-                    return Err(self.too_long(&job, &mut opened, &*parser));
-                }
-            }
-            line += memchr::memchr_iter(b'\n', &job.text).count() as u64;
-            job.parser = Some(parser.clone());
-            job.number = self.number;
-            self.number += 1;
-            self.work.send(job).map_err(|_| Stop::Closed)?;
-            if at_end {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads as much of the beginning as the format wants to see, or all there is.
-    fn read_head(&self, file: &str, opened: &mut Opened) -> Result<Head, Stop> {
-        let refused = |source| Stop::Failed(InputError::Budget { file: file.to_string(), source });
-        let paid = self.budget.reserve("text being parsed", 0).map_err(refused)?;
-        let mut head = Head { bytes: Vec::new(), at: 0, paid };
-        loop {
-            let (from, wanted) = (head.bytes.len(), self.format.head_bytes(&head.bytes));
-            if wanted <= from {
-                return Ok(head);
-            }
-            head.paid.grow_to(wanted as u64).map_err(refused)?;
-            head.bytes.reserve_exact(wanted - from);
-            head.bytes.resize(wanted, 0);
-            let got = opened
-                .fill(&mut head.bytes[from..])
-                .map_err(|source| Stop::Failed(opened.compression.read_error(file, source)))?;
-            head.bytes.truncate(from + got);
-            if head.bytes.len() < wanted {
-                return Ok(head);
-            }
-        }
-    }
-
-    /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
-    fn fill(&mut self, job: &mut Job, opened: &mut Opened, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
-        // What is there already may have no end of a record in it.
-        let mut wanted = longer(job.text.len()).max(self.piece_bytes);
-        loop {
-            // A piece grows only for a record longer than it; its rows are paid for when it is parsed. What was read beyond the
-            // record, at most half as much again, is copied to the next piece.
-            let beyond = (wanted - self.piece_bytes) as u64;
-            let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + beyond + beyond / 2;
-            if !self.pay(job, needed)? {
-                return Err(self.too_long(job, opened, parser));
-            }
-            let from = job.text.len();
-            job.text.reserve_exact(wanted - from);
-            job.text.resize(wanted, 0);
-            let got = opened
-                .fill(&mut job.text[from..])
-                .map_err(|source| Stop::Failed(opened.compression.read_error(&job.file, source)))?;
-            job.text.truncate(from + got);
-            if opened.ended {
-                return Ok((job.text.len(), true));
-            }
-            let whole = parser.whole_records(&job.text);
-            if whole > 0 {
-                return Ok((whole, false));
-            }
-            if job.text.len() == wanted {
-                wanted = longer(wanted);
-            }
-        }
-    }
-
-    /// Makes `job` hold `needed` bytes. If there is no room, what was read before is waited for: then this job is the only one.
-    fn pay(&mut self, job: &mut Job, needed: u64) -> Result<bool, Stop> {
-        while job.paid.grow_to(needed).is_err() {
-            if self.spare.len() + 1 == self.jobs {
-                return Ok(false);
-            }
-            self.spare.push(self.free.recv().map_err(|_| Stop::Closed)?);
-        }
-        Ok(true)
-    }
-
-    /// The refusal of a record, with its true size: the rest of it is read, and forgotten, to know that.
-    fn too_long(&self, job: &Job, opened: &mut Opened, parser: &dyn RecordParser) -> Stop {
-        let (mut text_bytes, mut needed) = (job.text.len() as u64, parser.rows_bytes(&job.text));
-        let mut more = vec![0; self.piece_bytes];
-        while let Ok(got @ 1..) = bytes::read_fully(&mut opened.reader, &mut more) {
-            let end = memchr::memchr(b'\n', &more[..got]);
-            let part = &more[..end.unwrap_or(got)];
-            text_bytes += part.len() as u64;
-            needed += parser.rows_bytes(part);
-            if end.is_some() {
-                break;
-            }
-        }
-        let wanted_bytes = text_bytes + text_bytes / 2 + needed;
-        let free_bytes = self.budget.free_bytes() + job.paid.bytes();
-        let limit_bytes = self.budget.limit_bytes();
-        let least_bytes = limit_bytes - free_bytes + wanted_bytes;
-        let source = BudgetError { purpose: "a long row", wanted_bytes, free_bytes, limit_bytes, least_bytes };
-        Stop::Failed(InputError::Budget { file: job.file.to_string(), source })
-    }
-}
-
-/// Half as long again, and longer even if that is nothing.
-fn longer(bytes: usize) -> usize {
-    bytes + bytes.div_ceil(2)
 }
 
 #[cfg(test)]

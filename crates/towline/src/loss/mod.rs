@@ -41,6 +41,7 @@ pub mod classes;
 mod epsilon_insensitive;
 mod hinge;
 mod huber;
+pub mod joint;
 mod logistic;
 mod parameter;
 mod squared;

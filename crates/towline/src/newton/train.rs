@@ -9,8 +9,9 @@ use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Cost, Duals, Limits, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow,
+    Certificate, Cost, Duals, Limits, Observer, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
 };
+use crate::truncation::weights_of;
 
 /// Newton steps cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,6 +22,9 @@ pub enum NewtonError {
     /// The penalty is not ½‖w‖².
     #[error("--solver newton knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or --solver dual")]
     Penalty,
+    /// Several outputs in one objective.
+    #[error("--solver newton is for one output; leave it out for softmax, crammer-singer and several targets")]
+    Outputs,
 }
 
 /// Whether [`train`] can minimise this.
@@ -31,10 +35,14 @@ pub fn can_train(objective: &Objective) -> Result<(), NewtonError> {
         fn visit<L: SmoothLoss>(self, _loss: L) {}
     }
     objective.loss.visit_smooth(IsSmooth).map_err(NewtonError::Loss)?;
+    if objective.width() > 1 {
+        return Err(NewtonError::Outputs);
+    }
     if objective.is_plain_l2() { Ok(()) } else { Err(NewtonError::Penalty) }
 }
 
-/// Trains on `store` within `budget`, from the task's `start_weights` if there are any. What the options say of orders, caches, dual variables and checkpoints has no meaning here.
+/// Trains on `store` within `budget`, from the task's `start_weights` if there are any, else from the weights that its dual variables make. What the options say of orders and caches has no
+/// meaning here. A checkpoint after each step keeps the weights; those of the dual variables are written at the end, since they take a scan.
 ///
 /// # Panics
 /// If [`can_train`] says no.
@@ -63,9 +71,17 @@ impl SmoothLossVisitor for WithLoss<'_> {
         let (begin, limits) = (Instant::now(), Limits::new(options));
         let shape = store.shape();
         let _paid = budget.reserve("Newton steps", Minimiser::<L>::bytes(shape.columns, shape.rows))?;
-        let mut rows = StoreRows::open(store, options, budget)?;
-        let mut w = options.tasks[0].start_weights.clone();
+        let task = &options.tasks[0];
+        let mut w = match &task.start {
+            Some(start) if task.start_weights.is_empty() => {
+                let mut duals = Duals::in_memory(shape.rows);
+                duals.begin_with(start)?;
+                weights_of(&*store, &duals, &task.objective, budget)?
+            }
+            _ => task.start_weights.clone(),
+        };
         w.resize(shape.columns as usize + 1, 0.0);
+        let mut rows = StoreRows::open(store, options, budget)?;
         let read_seconds = begin.elapsed().as_secs_f64();
         let mut minimiser = Minimiser::begin(loss, w, options.tasks[0].objective.bias, None, &mut rows)?;
         if minimiser.objective == 0.0 && minimiser.support == 0 && minimiser.w.iter().all(|w| *w == 0.0) {
@@ -98,10 +114,28 @@ impl SmoothLossVisitor for WithLoss<'_> {
                 break (Status::OutOfPasses, certificate);
             }
             iterations += 1;
+            save(task, cost, &Duals::in_memory(shape.rows), &minimiser.w)?;
         };
         let duals = duals(loss, &mut rows, &minimiser.w, options, shape.rows)?;
         let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
-        Ok(Trained { weights: minimiser.w, duals, status, certificate, cost, baseline: None, sums: Vec::new() })
+        save(task, cost, &duals, &minimiser.w)?;
+        Ok(Trained {
+            weights: minimiser.w,
+            duals,
+            status,
+            certificate,
+            cost,
+            by_columns: false,
+            baseline: None,
+            sums: Vec::new(),
+        })
+    }
+}
+
+fn save(task: &Task, cost: Cost, duals: &Duals, weights: &[f64]) -> Result<(), TrainError> {
+    match &task.checkpoint {
+        Some(file) => Ok(file.save(&task.objective, cost, duals, weights)?),
+        None => Ok(()),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Arrangement {
     pub scale: Scale,
     /// How values are kept.
     pub precision: Precision,
+    /// Targets of a row.
+    pub targets: u32,
 }
 
 /// Buffers for arranging rows, kept between rows.
@@ -45,7 +47,7 @@ impl Arrangement {
     /// How rows lie in memory on the way into the store.
     pub fn layout(precision: Precision) -> Layout {
         let values = if precision == Precision::F32 { ValueKind::F32 } else { ValueKind::F64 };
-        Layout { dense: false, values }
+        Layout::new(false, values)
     }
 
     /// Appends `row` to `block` as it is to be stored.

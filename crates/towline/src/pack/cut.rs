@@ -47,7 +47,7 @@ impl<'a> Cutter<'a> {
         longest: u64,
         budget: &Budget,
     ) -> Result<Self, PackError> {
-        let layout = Arrangement::layout(options.precision);
+        let layout = Arrangement::layout(options.precision).with_targets(arrangement.targets);
         let block_bytes = options.block_bytes(budget);
         let longest = longest + arrangement.fill.len() as u64;
         let pay = |encoders: usize| {
@@ -184,6 +184,7 @@ impl Encoder {
         self.block.reserve(rows.len(), values);
         for &(s, i) in rows {
             let (source, i) = (sources[s as usize], i as usize);
+            self.block.add_further(source.further(i));
             arrangement.push(source.info(i), source.row(i), &mut self.arranger, &mut self.block, &mut statistics);
         }
         let mut bytes = Vec::new();

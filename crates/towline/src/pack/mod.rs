@@ -14,6 +14,7 @@ mod labels;
 mod packer;
 mod rows;
 mod scale;
+mod several;
 mod spill;
 mod weights;
 
@@ -140,7 +141,7 @@ pub fn pack(
     progress: &Progress,
 ) -> Result<Packed, PackError> {
     let open = || crate::input::open(inputs, &options.read, budget, progress);
-    let sources = inputs.iter().map(|input| Source::of(input, 0)).collect();
+    let sources = inputs.iter().map(|input| Source::of(input, &options.read, 0)).collect();
     pack_opened(sources, open, output, options, budget, progress)
 }
 
@@ -152,7 +153,7 @@ pub fn pack_rows(
     options: &PackOptions,
     budget: &Budget,
 ) -> Result<Packed, PackError> {
-    let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, generation: 0 }];
+    let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, reading: String::new(), generation: 0 }];
     pack_opened(sources, || Ok(source), output, options, budget, &Progress::default())
 }
 

@@ -10,6 +10,7 @@ use super::intern::Features;
 use super::labels::{Labels, RowStatistics};
 use super::rows::{Place, WaitingRows};
 use super::scale::Statistics;
+use super::several::SeveralTargets;
 use super::weights::WeightFile;
 use super::{PackError, PackOptions};
 use crate::block::{Layout, RowInfo};
@@ -36,6 +37,7 @@ pub struct Packer<'a> {
     /// Rows of older generations.
     old_rows: u64,
     labels: Labels,
+    targets: SeveralTargets,
     weighted: bool,
     grouped: bool,
     features: Features,
@@ -83,6 +85,7 @@ impl<'a> Packer<'a> {
             longest: 0,
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
+            targets: old.as_ref().map_or_else(SeveralTargets::default, |(m, _)| SeveralTargets::resume(m)),
             weighted: old.as_ref().is_some_and(|(m, _)| m.weighted),
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
@@ -120,6 +123,7 @@ impl<'a> Packer<'a> {
             if let Some(weights) = &mut weights {
                 weights.fill(&mut batch)?;
             }
+            self.targets.add(&batch, source.target_names())?;
             self.add_batch(&mut batch)?;
         }
         if self.rows == 0 {
@@ -149,6 +153,7 @@ impl<'a> Packer<'a> {
         let (progress, waiting) = (self.progress, &mut self.waiting);
         let expected = |held| expected_bytes(progress, held);
         if let Some(waiting) = waiting {
+            waiting.set_targets(self.targets.count());
             for i in 0..batch.rows() {
                 let info = RowInfo {
                     label: batch.labels[i],
@@ -157,7 +162,7 @@ impl<'a> Packer<'a> {
                     id: self.old_rows + self.rows,
                 };
                 let range = batch.range(i);
-                waiting.push(info, &batch.keys[range.clone()], &batch.values[range], expected)?;
+                waiting.push(info, batch.further_of(i), &batch.keys[range.clone()], &batch.values[range], expected)?;
                 self.rows += 1;
             }
         }
@@ -238,7 +243,8 @@ impl<'a> Packer<'a> {
         let mut columns = large_zeroed::<u32>(order.len());
         order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
         let (scale, precision) = (self.options.scale, self.options.precision);
-        let mut arrangement = Arrangement { columns, scaling: Vec::new(), fill: Vec::new(), scale, precision };
+        let targets = self.targets.count();
+        let mut arrangement = Arrangement { columns, scaling: Vec::new(), fill: Vec::new(), scale, precision, targets };
         if matches!(scale, Scale::None | Scale::Rows) {
             return Ok(arrangement);
         }
@@ -341,7 +347,8 @@ impl<'a> Packer<'a> {
         let grew = old.is_some_and(|m| m.features != self.features.len() as u64);
         let layout = Layout { dense: layout.dense && !grew, ..layout };
         Manifest {
-            version: VERSION,
+            // Rows with one target are written as older programs know them.
+            version: if self.targets.count() > 1 { VERSION } else { 1 },
             generation,
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             rows: self.old_rows + self.rows,
@@ -357,6 +364,7 @@ impl<'a> Packer<'a> {
             weighted: self.weighted,
             grouped: self.grouped,
             labels: self.labels.summary(),
+            targets: self.targets.summaries(),
             row_summary: rows.summary(),
             sources,
             table: FileEntry { name: String::new(), bytes: 0, checksum: 0 },

@@ -84,10 +84,16 @@ impl WaitingRows {
         if self.spill.is_none() { self.leaving.resize(0) } else { Ok(()) }
     }
 
-    /// Adds a row. `expected` estimates the bytes in memory of all rows that will come, these included.
+    /// Rows have so many targets: said before the first one comes.
+    pub fn set_targets(&mut self, targets: u32) {
+        self.layout.targets = targets;
+    }
+
+    /// Adds a row, with its targets behind the first. `expected` estimates the bytes in memory of all rows that will come, these included.
     pub fn push(
         &mut self,
         info: RowInfo,
+        further: &[f64],
         ids: &[u64],
         values: &[f64],
         expected: impl Fn(u64) -> u64,
@@ -98,6 +104,7 @@ impl WaitingRows {
             self.add_slab(needed, expected)?;
         }
         if let Some(slab) = self.slabs.last_mut() {
+            slab.add_further(further);
             slab.push_arrays(info, ids.iter().map(|&id| id as u32), values.iter().copied());
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Names become types here, and only here.
 use serde::{Deserialize, Serialize};
 
-use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Penalty, PenaltyError, SoftThreshold, largest};
+use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Nuclear, Penalty, PenaltyError, SoftThreshold, largest};
 
 /// Any of the penalties, as named on the command line and in model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,8 @@ pub enum AnyPenalty {
     ElasticNet(ElasticNet),
     /// `group`
     Group(Group),
+    /// `nuclear`
+    Nuclear(Nuclear),
     /// `none`
     None(NoPenalty),
 }
@@ -33,6 +35,7 @@ macro_rules! each {
             AnyPenalty::L1($penalty) => $body,
             AnyPenalty::ElasticNet($penalty) => $body,
             AnyPenalty::Group($penalty) => $body,
+            AnyPenalty::Nuclear($penalty) => $body,
             AnyPenalty::None($penalty) => $body,
         }
     };
@@ -55,6 +58,8 @@ impl AnyPenalty {
             "elastic-net" if !(0.0..=1.0).contains(&l1_ratio) => return Err(PenaltyError::Ratio { ratio: l1_ratio }),
             "elastic-net" => AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio }),
             "group" => AnyPenalty::Group(Group { lambda, groups: groups.ok_or(PenaltyError::NoGroups)? }),
+            // For how many outputs is said later.
+            "nuclear" => AnyPenalty::Nuclear(Nuclear { lambda, outputs: 1 }),
             "none" => AnyPenalty::None(NoPenalty),
             _ => return Err(PenaltyError::UnknownName { name: name.to_owned() }),
         })
@@ -67,6 +72,7 @@ impl AnyPenalty {
             AnyPenalty::L1(_) => "l1",
             AnyPenalty::ElasticNet(_) => "elastic-net",
             AnyPenalty::Group(_) => "group",
+            AnyPenalty::Nuclear(_) => "nuclear",
             AnyPenalty::None(_) => "none",
         }
     }
@@ -78,6 +84,7 @@ impl AnyPenalty {
             AnyPenalty::L1(penalty) => penalty.lambda,
             AnyPenalty::ElasticNet(penalty) => penalty.lambda,
             AnyPenalty::Group(penalty) => penalty.lambda,
+            AnyPenalty::Nuclear(penalty) => penalty.lambda,
             AnyPenalty::None(_) => 0.0,
         }
     }
@@ -89,6 +96,7 @@ impl AnyPenalty {
             AnyPenalty::L1(_) => AnyPenalty::L1(L1 { lambda }),
             AnyPenalty::ElasticNet(penalty) => AnyPenalty::ElasticNet(ElasticNet { lambda, ..penalty }),
             AnyPenalty::Group(penalty) => AnyPenalty::Group(Group { lambda, ..penalty }),
+            AnyPenalty::Nuclear(penalty) => AnyPenalty::Nuclear(Nuclear { lambda, ..penalty }),
             AnyPenalty::None(penalty) => AnyPenalty::None(penalty),
         }
     }
@@ -110,7 +118,19 @@ impl AnyPenalty {
             AnyPenalty::L1(_) => Some(largest(v)),
             AnyPenalty::ElasticNet(penalty) if penalty.l1_ratio > 0.0 => Some(largest(v) / penalty.l1_ratio),
             AnyPenalty::Group(penalty) => Some(penalty.lambda / penalty.largest_scale(v)),
+            AnyPenalty::Nuclear(penalty) => Some(penalty.largest(v)),
             AnyPenalty::L2(_) | AnyPenalty::ElasticNet(_) | AnyPenalty::None(_) => None,
+        }
+    }
+
+    /// The same for so many weights that lie side by side for each feature. A group takes in all weights of its features.
+    pub fn for_outputs(self, outputs: usize) -> AnyPenalty {
+        match self {
+            AnyPenalty::Group(Group { lambda, groups }) => {
+                AnyPenalty::Group(Group { lambda, groups: groups.repeated(outputs) })
+            }
+            AnyPenalty::Nuclear(penalty) => AnyPenalty::Nuclear(Nuclear { outputs: outputs as u32, ..penalty }),
+            other => other,
         }
     }
 
@@ -124,7 +144,7 @@ impl AnyPenalty {
         }
     }
 
-    /// Threshold and factor of `prox_{ηR}` where each coordinate is mapped for itself; `None` for groups.
+    /// Threshold and factor of `prox_{ηR}` where each coordinate is mapped for itself; `None` for groups and matrices.
     ///
     /// For infinite η they are those of `∇R*`, which R has if it is strongly convex: the limit of `prox_{ηR}(ηv)`.
     pub fn soft_threshold(&self, eta: f64) -> Option<SoftThreshold> {
@@ -133,7 +153,7 @@ impl AnyPenalty {
             AnyPenalty::L1(penalty) => (penalty.lambda, 0.0),
             AnyPenalty::ElasticNet(penalty) => (penalty.parts().0.lambda, penalty.parts().1.lambda),
             AnyPenalty::None(_) => (0.0, 0.0),
-            AnyPenalty::Group(_) => return None,
+            AnyPenalty::Group(_) | AnyPenalty::Nuclear(_) => return None,
         };
         Some(match eta.is_finite() {
             true => SoftThreshold { threshold: eta * l1, factor: 1.0 / (1.0 + eta * l2) },

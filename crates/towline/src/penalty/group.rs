@@ -43,11 +43,36 @@ impl GroupMap {
         if let Some(&group) = of_column.iter().find(|&&group| group as usize >= weights.len()) {
             return Err(PenaltyError::NoSuchGroup { group, groups: weights.len() });
         }
+        Ok(GroupMap::known(of_column, weights))
+    }
+
+    fn known(of_column: Vec<u32>, weights: Vec<f64>) -> GroupMap {
         let mut hash = Xxh3::new();
         of_column.iter().for_each(|group| hash.update(&group.to_le_bytes()));
         weights.iter().for_each(|weight| hash.update(&weight.to_le_bytes()));
         let count = weights.len() as u64;
-        Ok(GroupMap { count, hash: hash.digest(), of_column: of_column.into(), weights: weights.into() })
+        GroupMap { count, hash: hash.digest(), of_column: of_column.into(), weights: weights.into() }
+    }
+
+    /// All columns are one group of weight 1.
+    pub fn whole(columns: usize) -> GroupMap {
+        GroupMap::known(vec![0; columns], vec![1.0])
+    }
+
+    /// Each column is a group of its own, of weight 1; `columns` with the constant feature.
+    pub fn of_each(columns: usize) -> Result<GroupMap, PenaltyError> {
+        let columns =
+            u32::try_from(columns).map_err(|_| PenaltyError::NoSuchGroup { group: u32::MAX, groups: columns })?;
+        Ok(GroupMap::known((0..columns).collect(), vec![1.0; columns as usize]))
+    }
+
+    /// The same for so many weights that lie side by side for each column: all weights of a feature are in its group.
+    pub fn repeated(&self, outputs: usize) -> GroupMap {
+        if outputs == 1 {
+            return self.clone();
+        }
+        let of_weight = self.of_column.iter().flat_map(|&group| std::iter::repeat_n(group, outputs)).collect();
+        GroupMap::known(of_weight, self.weights.to_vec())
     }
 
     /// How many groups there are.

@@ -2,19 +2,25 @@
 use super::group::shrinkage;
 use super::{AnyPenalty, Group, soft};
 
-/// `w = prox_{ηR}(u)`, one coordinate at a time, while u changes one coordinate at a time.
-pub trait LazyProx: Send {
-    /// w_j, given u_j.
-    fn weight(&self, j: usize, u: f64) -> f64;
-
-    /// u_j has changed.
-    fn moved(&mut self, j: usize, old: f64, new: f64);
+/// `w = prox_{ηR}(u)` for a u that it knows.
+pub trait ProxMap: Send {
+    /// All weights.
+    fn map(&self, u: &[f64], w: &mut [f64]);
 
     /// All of u may have changed.
     fn renew(&mut self, u: &[f64]);
 
     /// η changes; [`renew`](Self::renew) follows.
     fn set_eta(&mut self, penalty: &AnyPenalty, eta: f64);
+}
+
+/// The same one coordinate at a time, while u changes one coordinate at a time.
+pub trait LazyProx: ProxMap {
+    /// w_j, given u_j.
+    fn weight(&self, j: usize, u: f64) -> f64;
+
+    /// u_j has changed.
+    fn moved(&mut self, j: usize, old: f64, new: f64);
 }
 
 /// `w_j = factor · soft(u_j, threshold)`: `l1`, `l2`, `elastic-net` and `none`.
@@ -34,6 +40,12 @@ impl LazyProx for SoftThreshold {
 
     #[inline(always)]
     fn moved(&mut self, _j: usize, _old: f64, _new: f64) {}
+}
+
+impl ProxMap for SoftThreshold {
+    fn map(&self, u: &[f64], w: &mut [f64]) {
+        u.iter().zip(w).for_each(|(&u, w)| *w = self.weight(0, u));
+    }
 
     fn renew(&mut self, _u: &[f64]) {}
 
@@ -78,6 +90,12 @@ impl LazyProx for GroupShrinkage {
         // Written so that rounding stays relative to the change.
         self.sq_norms[g] += (new - old) * (new + old);
         self.factors[g] = self.factor(g);
+    }
+}
+
+impl ProxMap for GroupShrinkage {
+    fn map(&self, u: &[f64], w: &mut [f64]) {
+        u.iter().zip(w).enumerate().for_each(|(j, (&u, w))| *w = self.weight(j, u));
     }
 
     fn renew(&mut self, u: &[f64]) {

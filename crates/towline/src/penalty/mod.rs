@@ -10,7 +10,10 @@
 //! | `l1` | λ‖w‖₁ | 0 if ‖v‖_∞ ≤ λ, else ∞ | soft(u_j, ηλ) |
 //! | `elastic-net` | λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²) | Σ max(0, \|v_j\| - λρ)² / (2λ(1-ρ)) | soft(u_j, ηλρ) / (1 + ηλ(1-ρ)) |
 //! | `group` | λ Σ_g ω_g ‖w_g‖ | 0 if ‖v_g‖ ≤ λω_g for all g, else ∞ | u_j max(0, 1 - ηλω_g/‖u_g‖) |
+//! | `nuclear` | λ‖W‖_*, the sum of singular values | 0 if the largest of V is ≤ λ, else ∞ | (U·G)_j, see [`nuclear`](Nuclear) |
 //! | `none` | 0 | 0 if v = 0, else ∞ | u_j |
+//!
+//! With several outputs the weights of a feature lie side by side, and W has a row for each feature. All penalties but `nuclear` see one long vector.
 //!
 //! soft(u, t) is u moved towards 0 by t, and 0 where that would pass it. Most of these are not strongly convex, so that v does
 //! not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see [`crate::trainer`].
@@ -23,8 +26,11 @@ mod group_file;
 mod l1;
 mod l2;
 mod lazy;
+mod matrix;
 mod none;
+mod nuclear;
 mod parameter;
+mod spectrum;
 #[cfg(test)]
 mod tests;
 
@@ -34,8 +40,10 @@ pub use group::{Group, GroupMap};
 pub use group_file::read_groups;
 pub use l1::L1;
 pub use l2::L2;
-pub use lazy::{GroupShrinkage, LazyProx, SoftThreshold};
+pub use lazy::{GroupShrinkage, LazyProx, ProxMap, SoftThreshold};
+pub use matrix::{MatrixProx, NuclearShrinkage, WholeRow};
 pub use none::NoPenalty;
+pub use nuclear::Nuclear;
 pub use parameter::PenaltyError;
 
 /// A convex penalty on weights that is 0 at 0 and nowhere below.

@@ -2,7 +2,7 @@
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PenaltyError {
     /// No such name.
-    #[error("no penalty is called \"{name}\"; known penalties: l2, l1, elastic-net, group, none")]
+    #[error("no penalty is called \"{name}\"; known penalties: l2, l1, elastic-net, group, nuclear, none")]
     UnknownName {
         /// The name.
         name: String,

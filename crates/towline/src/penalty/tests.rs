@@ -2,16 +2,19 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::block::{Block, Layout, RowInfo, ValueKind};
 
-const COLUMNS: usize = 5;
+/// Three rows of two weights, or two of three.
+const COLUMNS: usize = 6;
 
 /// One of each penalty; a new one is tested by being added here.
 fn all(lambda: f64, l1_ratio: f64) -> Vec<AnyPenalty> {
-    let groups = GroupMap::new(vec![0, 1, 0, 1, 2], vec![1.0, 0.7, 2.0]).unwrap();
-    ["l2", "l1", "elastic-net", "group", "none"]
+    let groups = GroupMap::new(vec![0, 1, 0, 1, 2, 2], vec![1.0, 0.7, 2.0]).unwrap();
+    let named = ["l2", "l1", "elastic-net", "group", "none"]
         .iter()
-        .map(|name| AnyPenalty::from_name(name, lambda, l1_ratio, Some(groups.clone())).unwrap())
-        .collect()
+        .map(|name| AnyPenalty::from_name(name, lambda, l1_ratio, Some(groups.clone())).unwrap());
+    let nuclear = AnyPenalty::from_name("nuclear", lambda, l1_ratio, None).unwrap();
+    named.chain([1, 2, 3, 6].map(|outputs| nuclear.clone().for_outputs(outputs))).collect()
 }
 
 fn vector() -> impl Strategy<Value = Vec<f64>> {
@@ -28,6 +31,20 @@ fn prox(penalty: &AnyPenalty, eta: f64, u: &[f64]) -> Vec<f64> {
     w
 }
 
+/// For a matrix of rank two at most: (σ₁ + σ₂)² = Σσ² + 2σ₁σ₂, and (σ₁σ₂)² is the sum of all squared minors (Cauchy–Binet).
+fn sum_of_singular_values(w: &[f64], outputs: usize) -> f64 {
+    let rows: Vec<&[f64]> = w.chunks(outputs).collect();
+    let mut minors = 0.0;
+    for i in 0..rows.len() {
+        for j in 0..i {
+            for m in 0..outputs {
+                minors += (0..m).map(|n| (rows[i][m] * rows[j][n] - rows[i][n] * rows[j][m]).powi(2)).sum::<f64>();
+            }
+        }
+    }
+    (dot(w, w) + 2.0 * minors.sqrt()).sqrt()
+}
+
 /// R from the definition, without any of the code under test.
 fn naive(penalty: &AnyPenalty, w: &[f64]) -> f64 {
     let l1: f64 = w.iter().map(|w| w.abs()).sum();
@@ -37,8 +54,9 @@ fn naive(penalty: &AnyPenalty, w: &[f64]) -> f64 {
         AnyPenalty::ElasticNet(p) => p.lambda * (p.l1_ratio * l1 + 0.5 * (1.0 - p.l1_ratio) * dot(w, w)),
         AnyPenalty::Group(p) => {
             let norm = |a: f64, b: f64| (a * a + b * b).sqrt();
-            p.lambda * (norm(w[0], w[2]) + 0.7 * norm(w[1], w[3]) + 2.0 * w[4].abs())
+            p.lambda * (norm(w[0], w[2]) + 0.7 * norm(w[1], w[3]) + 2.0 * norm(w[4], w[5]))
         }
+        AnyPenalty::Nuclear(p) => p.lambda * sum_of_singular_values(w, p.outputs as usize),
         AnyPenalty::None(_) => 0.0,
     }
 }
@@ -118,6 +136,7 @@ proptest! {
         for penalty in all(lambda, ratio) {
             let mut u = u.clone();
             let mut lazy: Box<dyn LazyProx> = match &penalty {
+                AnyPenalty::Nuclear(_) => continue,
                 AnyPenalty::Group(group) => Box::new(GroupShrinkage::new(group.clone(), eta)),
                 other => Box::new(other.soft_threshold(eta).unwrap()),
             };
@@ -133,6 +152,70 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    /// Margins of a row, and the map itself, while rows change U: for maps by coordinates and for the one by eigenvectors.
+    #[test]
+    fn matrices_follow_every_row(u in vector(), outputs in prop_oneof![Just(1usize), Just(2), Just(3)], intercept: bool,
+                                 steps in proptest::collection::vec((0usize..3, -2.0..2.0f64, 0usize..3, -1.0..1.0f64), 1..12),
+                                 lambda in 0.1..3.0f64, eta in 0.1..2.0f64) {
+        let columns = COLUMNS / outputs;
+        let nuclear = Nuclear { lambda, outputs: outputs as u32 };
+        let rowwise = Group { lambda, groups: GroupMap::of_each(columns).unwrap().repeated(outputs) };
+        let maps: [(AnyPenalty, Box<dyn MatrixProx>); 2] = [
+            (AnyPenalty::Group(rowwise.clone()), Box::new(GroupShrinkage::new(rowwise, eta))),
+            (AnyPenalty::Nuclear(nuclear), Box::new(NuclearShrinkage::new(nuclear, eta).always_fresh())),
+        ];
+        for (penalty, mut map) in maps {
+            let mut u = u.clone();
+            map.renew(&u);
+            // The last column is that of the constant feature.
+            let mut block = Block::new(Layout::new(false, ValueKind::F64), columns);
+            for &(j, x, m, step) in &steps {
+                block.clear();
+                block.push(RowInfo { label: 0.0, weight: 1.0, group: 0, id: 0 }, [((j % (columns - 1).max(1)) as u32, x)]);
+                let constant = if intercept || columns == 1 { 0.0 } else { 0.5 };
+                let row = WholeRow { row: block.row(0), constant, sq_norm: x * x + constant * constant };
+                let (mut products, mut margins) = (vec![0.0; outputs], vec![0.0; outputs]);
+                map.margins(&u, row, &mut products, &mut margins);
+                let w = prox(&penalty, eta, &u);
+                for (m, margin) in margins.iter().enumerate() {
+                    let expected = x * w[(j % (columns - 1).max(1)) * outputs + m] + constant * w[COLUMNS - outputs + m];
+                    prop_assert!((margin - expected).abs() < 1e-9, "{}: {margin} {expected}", penalty.name());
+                }
+                map.add(&mut u, row, &products, &[((m % outputs) as u32, step)]);
+            }
+            let mut w = vec![0.0; COLUMNS];
+            map.map(&u, &mut w);
+            let expected = prox(&penalty, eta, &u);
+            prop_assert!(w.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-9), "{}", penalty.name());
+        }
+    }
+}
+
+/// Between two eigenvector searches the map is right to first order: ten times smaller steps make a hundred times smaller errors.
+#[test]
+fn the_nuclear_map_is_followed_to_first_order() {
+    let nuclear = Nuclear { lambda: 1.0, outputs: 3 };
+    let (eta, start) = (0.7, [1.4, -0.3, 0.2, 0.5, 1.1, -0.4]);
+    let error = |size: f64| {
+        let mut u = start.to_vec();
+        let mut map = NuclearShrinkage::new(nuclear, eta);
+        map.renew(&u);
+        let mut block = Block::new(Layout::new(false, ValueKind::F64), 2);
+        block.push(RowInfo { label: 0.0, weight: 1.0, group: 0, id: 0 }, [(0, 1.0), (1, -0.6)]);
+        let row = WholeRow { row: block.row(0), constant: 0.0, sq_norm: 1.36 };
+        let (mut products, mut margins) = (vec![0.0; 3], vec![0.0; 3]);
+        map.margins(&u, row, &mut products, &mut margins);
+        map.add(&mut u, row, &products, &[(0, size), (2, -0.7 * size)]);
+        map.margins(&u, row, &mut products, &mut margins);
+        let w = prox(&AnyPenalty::Nuclear(nuclear), eta, &u);
+        (0..3).map(|m| (margins[m] - (w[m] - 0.6 * w[3 + m])).abs()).fold(0.0, f64::max)
+    };
+    let (large, small) = (error(1e-3), error(1e-4));
+    assert!(large < 1e-5 && small < 0.02 * large, "{large} {small}");
+    assert!(small > 0.0, "nothing was left to follow");
 }
 
 #[test]

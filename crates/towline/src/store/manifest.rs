@@ -8,10 +8,11 @@ use serde_json::value::RawValue;
 use super::StoreError;
 use crate::block::Layout;
 use crate::input::libsvm::Precision;
-use crate::input::{FourierMap, Input};
+use crate::input::{FourierMap, Input, ReadOptions};
 
-/// The version of the store format that this program writes and reads.
-pub const VERSION: u64 = 1;
+/// The newest version of the store format that this program reads. Rows with one target, which older programs know too, are written
+/// as version 1; rows with several as version 2.
+pub const VERSION: u64 = 2;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";
 /// A manifest lists files and classes, never rows: a larger one is not ours.
@@ -51,8 +52,11 @@ pub struct Manifest {
     pub weighted: bool,
     /// Whether any row belongs to a group.
     pub grouped: bool,
-    /// What the labels look like.
+    /// What the labels look like; the first target where there are several.
     pub labels: LabelSummary,
+    /// All targets, where rows have several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSummary>,
     /// What the rows look like.
     pub row_summary: RowSummary,
     /// Where the rows came from.
@@ -101,20 +105,29 @@ pub struct Source {
     /// When it was last changed, in nanoseconds since 1970; 0 if unknown.
     #[serde(default)]
     pub modified: u64,
+    /// The options of reading that decide what rows a file holds, as on a command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reading: String,
     /// The generation that it became part of.
     pub generation: u64,
 }
 
 impl Source {
-    /// An input as it is now.
-    pub fn of(input: &Input, generation: u64) -> Source {
+    /// An input as it is now, read with `options`.
+    pub fn of(input: &Input, options: &ReadOptions, generation: u64) -> Source {
         let modified = match input {
             Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
             Input::Stdin | Input::Follow(_) => None,
         };
         let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = since.map_or(0, |since| since.as_nanos() as u64);
-        Source { name: input.name(), bytes: input.size_bytes().unwrap_or(0), modified, generation }
+        Source {
+            name: input.name(),
+            bytes: input.size_bytes().unwrap_or(0),
+            modified,
+            reading: options.choices(),
+            generation,
+        }
     }
 }
 
@@ -130,6 +143,19 @@ pub struct LabelSummary {
     /// The largest label.
     pub max: f64,
     /// The mean label.
+    pub mean: f64,
+}
+
+/// One of several targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetSummary {
+    /// What it is called.
+    pub name: String,
+    /// The smallest number.
+    pub min: f64,
+    /// The largest number.
+    pub max: f64,
+    /// The mean number.
     pub mean: f64,
 }
 
@@ -181,10 +207,14 @@ impl Manifest {
             version: u64,
         }
         let VersionOnly { version } = serde_json::from_str(inner.get()).map_err(damaged)?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(StoreError::Version { path: store.to_path_buf(), found: version, supported: VERSION });
         }
-        serde_json::from_str(inner.get()).map_err(damaged)
+        let manifest: Manifest = serde_json::from_str(inner.get()).map_err(damaged)?;
+        if manifest.layout.targets as usize != manifest.targets.len().max(1) {
+            return Err(StoreError::damaged(&path, "it does not name as many targets as a row has"));
+        }
+        Ok(manifest)
     }
 
     /// The text of the file.

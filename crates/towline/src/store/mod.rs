@@ -15,6 +15,7 @@
 mod disk;
 mod error;
 pub mod features;
+pub(crate) mod folder;
 pub mod format;
 pub mod manifest;
 mod memory;

@@ -67,3 +67,23 @@ proptest! {
         prop_assert_eq!(read(Arc::new(disk)), read(Arc::new(memory)));
     }
 }
+
+#[test]
+fn a_store_has_one_writer_whatever_it_does() {
+    use writer::{Existing, StoreWriter};
+    let folder = tempfile::tempdir().unwrap();
+    on_disk(&[vec![(0, 1.0)]], folder.path());
+    let store = folder.path().join("rows.tow");
+    for (first, second) in [
+        (Existing::Append, Existing::Replace),
+        (Existing::Replace, Existing::Append),
+        (Existing::Replace, Existing::Replace),
+    ] {
+        let held = StoreWriter::create(&store, first).unwrap();
+        let refused = StoreWriter::create(&store, second).err();
+        assert!(matches!(refused, Some(StoreError::Busy { .. })), "{first:?}, then {second:?}");
+        drop(held);
+        StoreWriter::create(&store, second).unwrap();
+    }
+    DiskStore::open(store).unwrap();
+}

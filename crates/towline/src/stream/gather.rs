@@ -87,6 +87,12 @@ impl Gather<'_> {
     }
 
     fn take(&mut self, batch: &mut RowBatch, row_classes: &mut Vec<u32>) -> Result<(), StreamError> {
+        if !batch.further.is_empty() {
+            return Err(StreamError::Rows {
+                problem: format!("the rows have {} targets, and a stream is for one", batch.further_count() + 1),
+                remedy: "name one column with --label, or pack the rows and train without --stream".into(),
+            });
+        }
         self.columns.resolve(batch, self.budget)?;
         let is_classification = self.options.loss.is_classification();
         if is_classification {

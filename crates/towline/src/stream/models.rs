@@ -47,7 +47,7 @@ impl<L: Loss> Models<L> {
             room,
             columns: 0,
             classes: StreamClasses::default(),
-            residents: Residents { block: rows, sq_norms: Vec::new(), positions: Vec::new() },
+            residents: Residents::inside(rows),
             keep: Vec::new(),
             models: Vec::new(),
             ended: Vec::new(),
@@ -159,8 +159,7 @@ impl<L: Loss> StreamLearner for Models<L> {
     }
 
     fn end(&mut self) {
-        self.residents =
-            Residents { block: Block::new(Layout::SPARSE_F32, 0), sq_norms: Vec::new(), positions: Vec::new() };
+        self.residents = Residents::inside(Block::new(Layout::SPARSE_F32, 0));
         self.ended = self.models.drain(..).map(StreamModel::end).collect();
         // Whoever asks for them pays for them; less is never refused.
         let _ = self.weights.resize(0);

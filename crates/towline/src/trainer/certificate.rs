@@ -13,7 +13,7 @@ use crate::loss::Loss;
 use crate::solver::RowState;
 
 /// Multiples of w that are tried. The first is w itself.
-pub(super) const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
+const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
 
 /// The two sides of the duality gap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,12 @@ impl Losses {
         }
     }
 
+    /// Adds a row whose loss at each multiple of its margins is known otherwise.
+    #[inline]
+    pub fn add_each(&mut self, mut value: impl FnMut(f64) -> f64) {
+        self.0.iter_mut().zip(MULTIPLES).for_each(|(sum, multiple)| *sum += value(multiple));
+    }
+
     /// The least F among the multiples of `w`, and which it is, for R = ½‖w‖².
     pub fn best(&self, w: &[f64]) -> (f64, f64) {
         self.best_along(0.0, 0.5 * sq_norm(w))
@@ -76,7 +82,7 @@ impl Losses {
     }
 }
 
-pub(super) fn sq_norm(x: &[f64]) -> f64 {
+fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 

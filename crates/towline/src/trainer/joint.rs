@@ -1,185 +1,160 @@
-//! One weight per feature and class, all classes in one objective: Crammer & Singer's machine (SBM, section 3) and softmax.
+//! Several weights per feature, all outputs in one objective: Crammer & Singer's machine (SBM, section 3), softmax, several numbers.
 //!
-//! A visit to a row moves the dual variables of all its classes to their best (the sequential dual method, Keerthi et al. 2008). The weights of all
-//! classes lie side by side for each feature: a row reads them in one go.
+//! A visit to a row moves the dual variables of all its outputs to their best (the sequential dual method, Keerthi et al. 2008). The weights of all
+//! outputs lie side by side for each feature: a row reads them in one go.
 use super::Selection;
-use super::certificate::{Certificate, MULTIPLES, sq_norm};
+use super::balance::{self, Balance};
+use super::certificate::{Certificate, Losses};
+use super::joint_rows::{Room, Rows};
 use super::problem::{Certify, LookBack, OwnRows, Problem};
+use super::proximal_certificate::ProximalScan;
+use super::side_by_side::{SideBySide, add_row, margins_of};
 use crate::block::{Row, RowInfo};
-use crate::loss::classes::{self, ClassLoss, ClassRow};
-use crate::nearby::{large_zeroed, prefetch};
+use crate::loss::joint::{JointLoss, JointRow};
+use crate::nearby::prefetch;
 use crate::objective::Objective;
 use crate::order::{Order, Visit};
-use crate::residents::{self, View};
+use crate::residents::View;
 use crate::solver::Sweep;
 
 /// Margins that would move by less than this stay.
 const ROUNDING: f64 = 1e-13;
 
-/// `F(W) = ½Σ‖w_m‖² + Σ c_i L(y_i, Wx_i)`.
-pub struct Joint<M> {
+/// `F(W) = R(W) + Σ c_i L(y_i, Wᵀx_i)`.
+pub struct Joint<M, K> {
     loss: M,
+    /// The weights, and how they follow the dual variables.
+    link: K,
     objective: Objective,
     width: usize,
-    /// Its resident rows, and their dual variables, one per class.
-    rows: Vec<ClassRow>,
-    row_duals: Vec<f64>,
-    /// The weights of all classes for each column, the constant feature last.
-    w: Vec<f64>,
-    /// The same, summed anew by a scan, or remembered.
-    v: Vec<f64>,
-    scan: Scan,
-    look_back: Option<[f64; MULTIPLES.len()]>,
-    margins: Vec<f64>,
-    duals: Vec<f64>,
-    room: Vec<f64>,
-    steps: Vec<(u32, f64)>,
+    rows: Rows,
+    scan: ProximalScan,
+    /// How dual variables are balanced before they are scanned, with an intercept.
+    balance: Option<Balance>,
+    /// What the rows of each output weigh: found by one scan for the next.
+    weights: Vec<f64>,
+    /// Losses at the weights with which the pass began.
+    look_back: Option<Losses>,
+    room: Room,
 }
 
-/// What a scan has found so far.
-#[derive(Default)]
-struct Scan {
-    losses: [f64; MULTIPLES.len()],
-    dual_values: f64,
-    support: u64,
-}
-
-impl<M: ClassLoss> Joint<M> {
-    /// No row has been seen; `columns` without the constant feature.
-    pub fn new(loss: M, columns: usize, objective: Objective) -> Self {
+impl<M: JointLoss, K: SideBySide> Joint<M, K> {
+    /// No row has been seen.
+    pub fn new(loss: M, link: K, objective: Objective) -> Self {
         let width = objective.width();
-        let room = || vec![0.0; width];
         Joint {
             loss,
+            link,
             objective,
             width,
-            rows: Vec::new(),
-            row_duals: Vec::new(),
-            w: large_zeroed((columns + 1) * width),
-            v: large_zeroed((columns + 1) * width),
-            scan: Scan::default(),
+            rows: Rows::default(),
+            scan: ProximalScan::default(),
+            balance: None,
+            weights: Vec::new(),
             look_back: None,
-            margins: room(),
-            duals: room(),
-            room: room(),
-            steps: Vec::with_capacity(width),
+            room: Room::new(width),
         }
     }
-}
 
-/// The margins of all classes.
-#[inline]
-fn margins(row: Row, w: &[f64], bias: f64, out: &mut [f64]) {
-    row.dot_side_by_side(w, out);
-    if bias != 0.0 {
-        let constant = &w[w.len() - out.len()..];
-        out.iter_mut().zip(constant).for_each(|(margin, w)| *margin += bias * w);
+    fn target_width(&self) -> usize {
+        self.loss.target_width(self.width)
+    }
+
+    /// The row as a step sees it.
+    fn row(&self, i: usize) -> JointRow<'_> {
+        let (c, sq_norm) = self.rows.states[i];
+        let target = self.rows.target(i, self.target_width());
+        JointRow { target, c, curvature: self.link.curvature(sq_norm) }
+    }
+
+    /// Moves the dual variables of a row to their best.
+    fn visit(&mut self, row: Row, i: usize) -> Visit {
+        let mut room = std::mem::replace(&mut self.room, Room::new(0));
+        let Room { margins: z, products, duals, other, steps, .. } = &mut room;
+        self.link.margins(row, products, z);
+        let state = self.row(i);
+        let current = &self.rows.duals[i * self.width..][..self.width];
+        duals.copy_from_slice(current);
+        self.loss.dual_step(state, z, duals, other);
+        steps.clear();
+        let (mut change, mut largest) = (0.0, 0.0f64);
+        for m in 0..self.width {
+            let delta = duals[m] - current[m];
+            if delta != 0.0 {
+                steps.push((m as u32, delta));
+                change -= delta * (z[m] + 0.5 * delta * state.curvature);
+                largest = largest.max(delta.abs());
+            }
+        }
+        let mut visit = Visit { slack: self.loss.slack(state.target, z, duals, state.c), ..Visit::default() };
+        // What rounding leaves of a row at its best is no step.
+        if largest * state.curvature > ROUNDING {
+            let value = |duals: &[f64]| self.loss.dual_value(state.target, duals, state.c);
+            visit.gain = (value(duals) - value(current) + change).max(0.0);
+            visit.violation = largest * state.curvature;
+            self.link.add(row, self.rows.states[i].1, products, steps);
+            self.rows.duals[i * self.width..][..self.width].copy_from_slice(duals);
+        }
+        self.room = room;
+        visit
     }
 }
 
-/// W += the row times a step for each class that is named.
-#[inline]
-fn add(row: Row, w: &mut [f64], width: usize, bias: f64, steps: &[(u32, f64)]) {
-    row.add_side_by_side(w, width, steps);
-    if bias != 0.0 {
-        let constant = w.len() - width;
-        steps.iter().for_each(|&(class, step)| w[constant + class as usize] += bias * step);
-    }
-}
-
-/// Dual variables that are feasible stay as they are, to the bit; others are brought into the domain.
-fn bring_in(class: usize, duals: &mut [f64], c: f64) {
-    let sum: f64 = duals.iter().sum();
-    let others = duals.iter().enumerate().all(|(m, &beta)| m == class || beta <= 0.0);
-    if !others || duals[class] > c || duals[class] < 0.0 || sum.abs() > 1e-12 * c {
-        classes::make_feasible(class, duals, c);
-    }
-}
-
-impl<M: ClassLoss> OwnRows for Joint<M> {
+impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
     fn width(&self) -> usize {
         self.width
     }
 
     fn wants(&self, info: &RowInfo) -> bool {
-        self.objective.class(info).is_some_and(|(_, c)| c > 0.0)
+        self.objective.weight(info) > 0.0
     }
 
-    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
-        let Some((class, c)) = self.objective.class(info) else { return };
-        let sq_norm = sq_norm + self.objective.bias * self.objective.bias;
-        self.rows.push(ClassRow { class: class as u32, c, sq_norm });
-        let begin = self.row_duals.len();
-        self.row_duals.extend_from_slice(duals);
-        bring_in(class, &mut self.row_duals[begin..], c);
+    fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]) {
+        let Rows { states, duals: all, targets } = &mut self.rows;
+        let (begin, first) = (all.len(), targets.len());
+        let Some(c) = self.objective.goal(info, further, targets) else { return };
+        states.push((c, sq_norm + self.objective.bias * self.objective.bias));
+        all.extend_from_slice(duals);
+        self.loss.bring_in(&targets[first..], &mut all[begin..], c);
     }
 
-    fn see(&mut self) {}
+    fn see(&mut self) {
+        self.link.see(self.rows.states.iter().copied());
+    }
 
     fn rows(&self) -> usize {
-        self.rows.len()
+        self.rows.states.len()
     }
 
     fn duals(&self, i: usize) -> &[f64] {
-        &self.row_duals[i * self.width..][..self.width]
+        &self.rows.duals[i * self.width..][..self.width]
     }
 
     fn retain(&mut self, keep: &[bool]) {
-        residents::retain(&mut self.rows, keep);
-        let width = self.width;
-        let mut at = 0;
-        self.row_duals.retain(|_| {
-            at += 1;
-            keep[(at - 1) / width]
-        });
+        let target_width = self.target_width();
+        self.rows.retain(self.width, target_width, keep);
     }
 
     fn clear(&mut self) {
-        (self.rows, self.row_duals) = (Vec::new(), Vec::new());
+        self.rows = Rows::default();
     }
 }
 
-impl<M: ClassLoss> Problem for Joint<M> {
+impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
     fn is_proximal(&self) -> bool {
-        false
+        K::IS_PROXIMAL
     }
 
     fn sweep(&mut self, view: View, order: &mut dyn Order) -> Sweep {
-        let Joint { loss, objective, width, rows, row_duals, w, margins: z, duals, room, steps, .. } = self;
-        let (width, bias) = (*width, objective.bias);
         let mut total = Sweep::default();
         let mut coming = order.next();
         while let Some(i) = coming {
             coming = order.next();
             if let Some(next) = coming {
-                prefetch(rows, next);
+                prefetch(&self.rows.states, next);
                 view.prefetch(next);
             }
-            let (row, state) = (view.row(i), rows[i]);
-            let current = &mut row_duals[i * width..][..width];
-            margins(row, w, bias, z);
-            duals.copy_from_slice(current);
-            loss.dual_step(state, z, duals, room);
-            steps.clear();
-            let (mut change, mut largest) = (0.0, 0.0f64);
-            for m in 0..width {
-                let delta = duals[m] - current[m];
-                if delta != 0.0 {
-                    steps.push((m as u32, delta));
-                    change -= delta * (z[m] + 0.5 * delta * state.sq_norm);
-                    largest = largest.max(delta.abs());
-                }
-            }
-            let class = state.class as usize;
-            let mut visit = Visit { slack: loss.slack(class, z, duals, state.c), ..Visit::default() };
-            // What rounding leaves of a row at its best is no step.
-            if largest * state.sq_norm > ROUNDING {
-                let values = loss.dual_value(class, duals, state.c) - loss.dual_value(class, current, state.c);
-                visit.gain = (values + change).max(0.0);
-                visit.violation = largest * state.sq_norm;
-                add(row, w, width, bias, steps);
-                current.copy_from_slice(duals);
-            }
+            let visit = self.visit(view.row(i), i);
             total.gain += visit.gain;
             total.violation = total.violation.max(visit.violation);
             total.visits += 1;
@@ -190,18 +165,18 @@ impl<M: ClassLoss> Problem for Joint<M> {
 
     /// Rows most of whose variables still move come first, as the paper has it; rows in a corner by how far they are from leaving it.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
-        let (mut z, mut room, mut wanted) = (vec![0.0; self.width], vec![0.0; self.width], self.duals(i).to_vec());
-        margins(row, &self.w, self.objective.bias, &mut z);
-        let (state, duals) = (self.rows[i], self.duals(i));
-        let slack = self.loss.slack(state.class as usize, &z, duals, state.c);
-        let gap = || classes::gap(self.loss, state.class as usize, &z, duals, state.c);
+        let Room { margins: mut z, mut products, other: mut room, .. } = Room::new(self.width);
+        self.link.margins(row, &mut products, &mut z);
+        let (state, duals) = (self.row(i), self.duals(i));
+        let slack = self.loss.slack(state.target, &z, duals, state.c);
         match selection {
             _ if slack > 0.0 => -slack,
-            Selection::Gap => gap(),
+            Selection::Gap => self.loss.gap(state.target, &z, duals, state.c),
             _ => {
+                let mut wanted = duals.to_vec();
                 self.loss.dual_step(state, &z, &mut wanted, &mut room);
                 let free = (0..self.width).filter(|&m| duals[m] != 0.0 || wanted[m] != 0.0).count();
-                let moved = wanted.iter().zip(duals).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) * state.sq_norm;
+                let moved = wanted.iter().zip(duals).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) * state.curvature;
                 // How far they would move settles ties.
                 (free as f64 + moved / (1.0 + moved)) / self.width as f64
             }
@@ -209,105 +184,104 @@ impl<M: ClassLoss> Problem for Joint<M> {
     }
 
     fn sweeps(&self) -> u32 {
-        1
+        self.link.sweeps()
     }
 
-    fn advance(&mut self) {}
+    fn advance(&mut self) {
+        self.link.advance();
+    }
 
     fn weights(&self) -> &[f64] {
-        &self.w
+        self.link.weights()
     }
 
     fn to_save(&self) -> &[f64] {
-        &[]
+        self.link.to_save()
+    }
+
+    fn sums(&mut self) -> Vec<f64> {
+        self.link.sums()
     }
 
     fn into_weights(self: Box<Self>) -> Vec<f64> {
-        self.w
+        self.link.into_weights()
     }
 }
 
-impl<M: ClassLoss> Joint<M> {
-    /// Adds a row to the scan, and returns its slack.
-    fn scan_row(&mut self, row: Row, state: ClassRow, duals: &[f64]) -> f64 {
-        let (bias, width, class) = (self.objective.bias, self.width, state.class as usize);
-        margins(row, &self.w, bias, &mut self.margins);
-        self.loss.add_losses(&mut self.scan.losses, state, &self.margins, &mut self.room);
-        self.scan.dual_values += self.loss.dual_value(class, duals, state.c);
-        self.steps.clear();
-        self.steps.extend((0..).zip(duals).filter(|step| *step.1 != 0.0).map(|(m, &beta)| (m, beta)));
-        if !self.steps.is_empty() {
-            add(row, &mut self.v, width, bias, &self.steps);
-            self.scan.support += 1;
+impl<M: JointLoss, K: SideBySide> Joint<M, K> {
+    /// Adds a row to the scan, and returns its slack. The dual variables may be balanced on the way.
+    fn scan_row(&mut self, row: Row, target: &[f64], c: f64, duals: &[f64]) -> f64 {
+        let Joint { loss, link, scan, balance, weights, room, width, .. } = self;
+        let Room { margins: z, duals: balanced, other, steps, .. } = room;
+        let scanned = link.scanned();
+        margins_of(row, scanned.w, scanned.bias, z);
+        balanced.copy_from_slice(duals);
+        if let Some(balance) = balance {
+            balance.apply::<M>(target, c, balanced);
         }
-        self.loss.slack(class, &self.margins, duals, state.c)
+        balance::weigh::<M>(target, c, weights);
+        scan.add_joint(*loss, JointRow { target, c, curvature: 0.0 }, z, balanced, other);
+        steps.clear();
+        steps.extend((0..).zip(&*balanced).filter(|step| *step.1 != 0.0).map(|(m, &beta)| (m, beta)));
+        add_row(row, scanned.v, *width, scanned.bias, steps);
+        loss.slack(target, z, duals, c)
     }
 }
 
-impl<M: ClassLoss> Certify for Joint<M> {
+impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.look_back = None;
-        self.v.fill(0.0);
-        self.scan = Scan::default();
+        let (scan, sums) = self.link.begin_scan();
+        self.scan = scan;
+        let weights = std::mem::replace(&mut self.weights, vec![0.0; self.width]);
+        // What rows weigh is known from the second scan on.
+        self.balance = sums.filter(|_| !weights.is_empty()).and_then(|sums| Balance::new::<M>(&sums, &weights));
     }
 
     fn scan_own(&mut self, row: Row, i: usize) -> f64 {
-        // The scratch is free between sweeps.
-        let mut duals = std::mem::take(&mut self.duals);
-        duals.copy_from_slice(&self.row_duals[i * self.width..][..self.width]);
-        let slack = self.scan_row(row, self.rows[i], &duals);
-        self.duals = duals;
-        slack
+        let (target, duals) = (self.row(i).target.to_vec(), self.duals(i).to_vec());
+        self.scan_row(row, &target, self.rows.states[i].0, &duals)
     }
 
-    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]) {
-        let Some((class, c)) = self.objective.class(info) else { return };
-        bring_in(class, duals, c);
-        self.scan_row(row, ClassRow { class: class as u32, c, sq_norm: 0.0 }, duals);
+    fn scan(&mut self, row: Row, info: &RowInfo, further: &[f64], duals: &mut [f64]) {
+        let mut target = std::mem::take(&mut self.room.target);
+        target.clear();
+        if let Some(c) = self.objective.goal(info, further, &mut target) {
+            self.loss.bring_in(&target, duals, c);
+            self.scan_row(row, &target, c, duals);
+        }
+        self.room.target = target;
     }
 
     fn end_scan(&mut self) -> Certificate {
-        let (objective, multiple) = best(&self.scan.losses, sq_norm(&self.w));
-        let dual_objective = self.scan.dual_values - 0.5 * sq_norm(&self.v);
-        std::mem::swap(&mut self.w, &mut self.v);
-        Certificate { objective, dual_objective, multiple, support: self.scan.support, radius: None }
+        let scan = std::mem::take(&mut self.scan);
+        self.link.end_scan(scan)
     }
 }
 
-/// The least objective among the multiples of weights, and which it is.
-fn best(losses: &[f64; MULTIPLES.len()], sq_norm: f64) -> (f64, f64) {
-    let objectives = losses.iter().zip(MULTIPLES).map(|(&loss, t)| (0.5 * t * t * sq_norm + loss, t));
-    objectives.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 1.0))
-}
-
-/// Losses at several multiples of the weights.
-trait Multiples: ClassLoss {
-    fn add_losses(&self, sums: &mut [f64], row: ClassRow, margins: &[f64], room: &mut [f64]) {
-        for (sum, multiple) in sums.iter_mut().zip(MULTIPLES) {
-            room.iter_mut().zip(margins).for_each(|(scaled, z)| *scaled = multiple * z);
-            *sum += row.c * self.value(row.class as usize, room);
-        }
-    }
-}
-
-impl<M: ClassLoss> Multiples for M {}
-
-impl<M: ClassLoss> LookBack for Joint<M> {
+impl<M: JointLoss, K: SideBySide> LookBack for Joint<M, K> {
     fn remember(&mut self) -> bool {
-        self.v.copy_from_slice(&self.w);
-        self.look_back = Some([0.0; MULTIPLES.len()]);
-        true
+        let remembers = self.link.remember();
+        self.look_back = remembers.then(Losses::default);
+        remembers
     }
 
-    fn look_back(&mut self, row: Row, info: &RowInfo) {
-        let (Some(sums), Some((class, c))) = (&mut self.look_back, self.objective.class(info)) else { return };
-        margins(row, &self.v, self.objective.bias, &mut self.margins);
-        let state = ClassRow { class: class as u32, c, sq_norm: 0.0 };
-        self.loss.add_losses(sums, state, &self.margins, &mut self.room);
+    fn look_back(&mut self, row: Row, info: &RowInfo, further: &[f64]) {
+        let Joint { loss, link, objective, look_back: Some(losses), room, .. } = self else { return };
+        let Room { margins: z, other, target, .. } = room;
+        target.clear();
+        let Some(c) = objective.goal(info, further, target) else { return };
+        let remembered = link.scanned();
+        margins_of(row, remembered.v, remembered.bias, z);
+        losses.add_each(|multiple| {
+            other.iter_mut().zip(&*z).for_each(|(scaled, z)| *scaled = multiple * z);
+            c * loss.value(target, other)
+        });
     }
 
     fn looked_back(&mut self) -> Option<f64> {
-        self.look_back.take().map(|losses| best(&losses, sq_norm(&self.v)).0)
+        let losses = self.look_back.take()?;
+        Some(losses.best(self.link.scanned().v).0)
     }
 
     fn forget(&mut self) {

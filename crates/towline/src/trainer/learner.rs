@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::problem::Problem;
 use super::problem_rows::ProblemRows;
 use super::schedule::{GainSchedule, ProximalSchedule};
-use super::{Centre, Cost, Status, Task, TrainError, TrainOptions, Trained};
+use super::{Centre, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
 use crate::residents::{Residents, View};
 use crate::solver::Sweep;
@@ -43,6 +43,8 @@ pub struct Learner<'a> {
     duals: Duals,
     /// Those of the block at hand.
     block_duals: Vec<f64>,
+    /// Steps by columns end with what a certificate needs.
+    by_columns: bool,
     /// Rows have become resident while it was not looking.
     stale: bool,
     pub phase: Phase,
@@ -78,6 +80,7 @@ impl<'a> Learner<'a> {
             options,
             duals,
             block_duals: Vec::new(),
+            by_columns: plan.solver == Solver::Columns,
             stale: false,
             phase: Phase::Training,
             dual_objective: 0.0,
@@ -145,7 +148,7 @@ impl<'a> Learner<'a> {
             if !self.wants(block, i, first + i as u64) {
                 continue;
             }
-            self.rows.problem.look_back(block.row(i), &block.info(i));
+            self.rows.problem.look_back(block.row(i), &block.info(i), block.further(i));
             if place != ABSENT {
                 self.rows.push(residents, place, &block.info(i), &self.block_duals[i * width..][..width]);
             }
@@ -311,7 +314,7 @@ impl<'a> Learner<'a> {
                 // A start from another objective may lie outside the bounds of this one.
                 before.clear();
                 before.extend_from_slice(duals);
-                self.rows.problem.scan(block.row(i), &block.info(i), duals);
+                self.rows.problem.scan(block.row(i), &block.info(i), block.further(i), duals);
                 moved |= duals != before;
             } else {
                 moved |= duals.iter().any(|&dual| dual != 0.0);
@@ -327,6 +330,10 @@ impl<'a> Learner<'a> {
 
     fn end_scan(&mut self) -> f64 {
         let certificate = self.rows.problem.end_scan();
+        self.take_certificate(certificate)
+    }
+
+    fn take_certificate(&mut self, certificate: Certificate) -> f64 {
         self.dual_objective = certificate.dual_objective;
         self.certificate = Some(certificate);
         certificate.relative_gap()
@@ -334,6 +341,10 @@ impl<'a> Learner<'a> {
 
     fn certify_resident(&mut self, residents: &Residents) -> f64 {
         let begin = Instant::now();
+        if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
+            self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+            return self.take_certificate(certificate);
+        }
         let mut sums = DualSums::default();
         if self.task.objective.intercept {
             (0..self.rows.problem.rows())
@@ -372,7 +383,7 @@ impl<'a> Learner<'a> {
                 return self.end_resident(residents, status);
             }
             let is_due = match self.is_proximal() {
-                true => self.proximal_steps.is_due(),
+                true => self.proximal_steps.is_due() || self.by_columns,
                 false => self.gains.is_due(&sweep, self.dual_objective),
             };
             if is_due {
@@ -442,6 +453,15 @@ impl<'a> Learner<'a> {
         let mut weights = self.rows.problem.into_weights();
         weights.iter_mut().for_each(|w| *w *= certificate.multiple);
         let cost = self.cost.with(&shared);
-        Ok(Trained { weights, duals: self.duals, sums, status, certificate, cost, baseline: None })
+        Ok(Trained {
+            weights,
+            duals: self.duals,
+            sums,
+            status,
+            certificate,
+            cost,
+            by_columns: self.by_columns,
+            baseline: None,
+        })
     }
 }

@@ -3,11 +3,13 @@
 //! Selective block minimization (SBM, Algorithm 1): a step loads new blocks beside the cached rows, sweeps over both, writes
 //! the dual variables back and chooses what to cache. Where everything fits into memory there is one step that never ends: the
 //! same code, without the disk.
+mod balance;
 mod cache;
 mod certificate;
 mod checkpoint;
 mod duals;
 mod joint;
+mod joint_rows;
 mod learner;
 mod limits;
 mod link;
@@ -20,6 +22,7 @@ mod proximal_certificate;
 mod recipes;
 mod run;
 mod schedule;
+mod side_by_side;
 mod single;
 mod task;
 mod zero;
@@ -34,14 +37,17 @@ pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub(crate) use duals::DualSums;
 pub use duals::{Duals, Left, Start};
 pub(crate) use limits::Limits;
 pub(crate) use link::{Identity, Link};
 pub use path::{Along, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
-pub(crate) use problem::{OwnRows, Problem};
+pub(crate) use problem::{Certify, LookBack, OwnRows, Problem};
 pub(crate) use problem_rows::{ProblemRows, renumber};
+pub(crate) use proximal::Proximal;
+pub(crate) use proximal_certificate::{ProximalScan, Scanned};
 pub use recipes::{train, train_all};
 pub(crate) use single::Single;
 pub use task::{RowFilter, Task};
@@ -49,6 +55,7 @@ pub use zero::{AtZero, at_zero};
 
 use crate::baselines::Baseline;
 use crate::budget::BudgetError;
+use crate::columns::ColumnsError;
 use crate::objective::Objective;
 use crate::order::OrderName;
 use crate::store::StoreError;
@@ -76,6 +83,8 @@ pub struct TrainOptions {
     pub seed: u64,
     /// When the proximal centre moves, with any other penalty than ½‖w‖².
     pub centre: Centre,
+    /// How the problem of the rows in memory is solved.
+    pub solver: Solver,
     /// Threads, among which models are shared out. They change nothing but the time.
     pub threads: usize,
     /// Set from outside to stop after the current sweep.
@@ -101,6 +110,7 @@ impl TrainOptions {
             rounds: None,
             seed: 0,
             centre: Centre::default(),
+            solver: Solver::default(),
             threads: crate::machine::threads(),
             stop: Arc::default(),
         }
@@ -112,6 +122,19 @@ impl TrainOptions {
     pub fn with_tasks(&self, tasks: Vec<Task>) -> TrainOptions {
         TrainOptions { tasks, stop: self.stop.clone(), ..*self }
     }
+}
+
+/// How the problem of the rows in memory is solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// By columns where that can be done and the budget has room for it; else dual.
+    #[default]
+    Auto,
+    /// Dual coordinate descent on rows, for any loss and penalty.
+    Dual,
+    /// Primal coordinate descent on columns ([`crate::columns`]).
+    Columns,
 }
 
 /// When the centre of the proximal term moves.
@@ -164,6 +187,8 @@ pub struct Trained {
     pub certificate: Certificate,
     /// What it cost.
     pub cost: Cost,
+    /// Whether the solver was coordinate descent on columns.
+    pub by_columns: bool,
     /// The method, if it is one without dual variables.
     pub baseline: Option<Baseline>,
 }
@@ -285,6 +310,9 @@ pub enum TrainError {
     /// The state of the run cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// The solver that was asked for cannot do it.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check --class-weight and the sample weights")]
     NoWeight,

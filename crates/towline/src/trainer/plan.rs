@@ -3,8 +3,10 @@ use serde::Serialize;
 
 use super::link::Identity;
 use super::proximal::Proximal;
+use super::{Solver, TrainError};
 use crate::budget::{Budget, BudgetError, Reservation};
-use crate::objective::Objective;
+use crate::columns::{self, Groups};
+use crate::objective::{Objective, Targets};
 use crate::penalty::{AnyPenalty, SoftThreshold};
 use crate::residents::Residents;
 use crate::store::{BlockStore, ReadAhead, Shape};
@@ -37,6 +39,12 @@ pub struct Plan {
     pub read_ahead_bytes: u64,
     /// Resident rows with their state in each model.
     pub resident_bytes: u64,
+    /// How the problem of the resident rows is solved: dual, or by columns.
+    pub solver: Solver,
+    /// The same values by column, and what their solver holds of each row; 0 for the other solver.
+    pub column_bytes: u64,
+    /// The budget from which on they would be solved by columns, where that is all that is in the way.
+    pub columns_from_bytes: Option<u64>,
     /// Rows that fit.
     pub resident_rows: u64,
     /// Values that fit.
@@ -55,7 +63,7 @@ impl Plan {
     /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes: vectors, width: 1 }, 1, budget)
+        Plan::with(store, Model { vector_bytes: vectors, width: 1, targets: 1, by_columns: false }, 1, budget)
     }
 
     /// Plans for so many models with this objective that train together.
@@ -76,7 +84,50 @@ impl Plan {
         models: usize,
         budget: &Budget,
     ) -> Result<(Plan, usize), BudgetError> {
-        let plan = |models: usize| Plan::for_models(store, objective, models as u64, budget);
+        Plan::wave(store, Model::new(store, objective), models, budget)
+    }
+
+    /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, `Auto` is dual.
+    pub fn for_solver(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        solver: Solver,
+        models: usize,
+        budget: &Budget,
+    ) -> Result<(Plan, usize), TrainError> {
+        let can = if solver == Solver::Dual { None } else { Some(columns::can_train(objective)) };
+        let dual = Model::new(store, objective);
+        match can {
+            Some(Ok(())) => {}
+            Some(Err(error)) if solver == Solver::Columns => return Err(error.into()),
+            _ => return Ok(Plan::wave(store, dual, models, budget)?),
+        }
+        let by_columns = dual.by_columns(store, objective);
+        let found = Plan::wave(store, by_columns, models, budget);
+        match found {
+            Ok((plan, size)) if plan.in_memory || solver == Solver::Columns => Ok((plan, size)),
+            Err(error) if solver == Solver::Columns => Err(error.into()),
+            _ => {
+                let whole = Plan::with(store, by_columns, 1, &Budget::unlimited())?;
+                let others = budget.limit_bytes() - budget.free_bytes();
+                let (plan, size) = Plan::wave(store, dual, models, budget)?;
+                Ok((Plan { columns_from_bytes: Some(whole.used_bytes() + others), ..plan }, size))
+            }
+        }
+    }
+
+    /// Bytes that are taken in all.
+    pub fn used_bytes(&self) -> u64 {
+        self.weight_bytes + self.dual_bytes + self.read_ahead_bytes + self.resident_bytes + self.column_bytes
+    }
+
+    fn wave(
+        store: &dyn BlockStore,
+        model: Model,
+        models: usize,
+        budget: &Budget,
+    ) -> Result<(Plan, usize), BudgetError> {
+        let plan = |models: usize| Plan::with(store, model, models as u64, budget);
         let one = plan(1)?;
         let fits = |plan: &Plan| match one.in_memory {
             true => plan.in_memory,
@@ -99,7 +150,7 @@ impl Plan {
     /// Plans for one model that needs so many dense vectors and a dual variable a row.
     pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
         let vector_bytes = vectors * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes, width: 1 }, 1, budget)
+        Plan::with(store, Model { vector_bytes, width: 1, targets: 1, by_columns: false }, 1, budget)
     }
 
     fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
@@ -111,11 +162,16 @@ impl Plan {
             Some(_) => rows * (Residents::ROW_BYTES + row_bytes),
             None => Residents::bytes(shape.layout, rows, values) + rows * row_bytes,
         };
-        let whole = needed(shape.rows, shape.values);
+        let by_column = |rows: u64, values: u64| match model.by_columns {
+            false => 0,
+            true => shape.layout.transposed_bytes(shape.columns, values) + models * rows * columns::ROW_BYTES,
+        };
+        let whole = needed(shape.rows, shape.values) + by_column(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
         let all_duals = 8 * models * model.width * shape.rows;
-        let largest = store.blocks().iter().map(|b| needed(u64::from(b.rows), b.values)).max().unwrap_or(0);
+        let of_block = |rows: u64, values: u64| needed(rows, values) + by_column(rows, values);
+        let largest = store.blocks().iter().map(|b| of_block(u64::from(b.rows), b.values)).max().unwrap_or(0);
         // Room for the largest block and as much again for rows that stay.
         let least_rows = (2 * largest).min(whole);
         let is_much = all_duals > room / DUAL_SHARE || least_rows + all_duals > room;
@@ -137,7 +193,7 @@ impl Plan {
         let room = free - fixed;
         let in_memory = whole <= room;
         let (resident_rows, resident_values) =
-            if in_memory { (shape.rows, shape.values) } else { share(&shape, row_bytes, room) };
+            if in_memory { (shape.rows, shape.values) } else { model.share(&shape, models, room) };
         Ok(Plan {
             models,
             budget_bytes: budget.limit_bytes(),
@@ -146,6 +202,9 @@ impl Plan {
             duals_on_disk,
             read_ahead_bytes,
             resident_bytes: needed(resident_rows, resident_values),
+            solver: if model.by_columns { Solver::Columns } else { Solver::Dual },
+            column_bytes: by_column(resident_rows, resident_values),
+            columns_from_bytes: None,
             resident_rows,
             resident_values,
             largest_block: store
@@ -165,11 +224,12 @@ impl Plan {
     }
 
     /// Takes from the budget what the plan says, except for read-ahead, which pays for itself.
-    pub fn reserve(&self, budget: &Budget) -> Result<[Reservation; 3], BudgetError> {
+    pub fn reserve(&self, budget: &Budget) -> Result<[Reservation; 4], BudgetError> {
         Ok([
             budget.reserve("weights", self.weight_bytes)?,
             budget.reserve("dual variables", self.dual_bytes)?,
             budget.reserve("resident rows", self.resident_bytes)?,
+            budget.reserve("rows by column", self.column_bytes)?,
         ])
     }
 }
@@ -181,6 +241,10 @@ struct Model {
     vector_bytes: u64,
     /// Dual variables a row.
     width: u64,
+    /// Numbers that a row should come to.
+    targets: u64,
+    /// Whether its rows are needed by column, too.
+    by_columns: bool,
 }
 
 impl Model {
@@ -192,23 +256,41 @@ impl Model {
             AnyPenalty::Group(group) => (Proximal::<SoftThreshold>::VECTORS, group.groups.bytes()),
             _ => (Proximal::<SoftThreshold>::VECTORS, 0),
         };
-        Model { vector_bytes: vectors * 8 * columns * width + more, width }
+        let targets = if matches!(objective.targets, Targets::Several { .. }) { width } else { 1 };
+        Model { vector_bytes: vectors * 8 * columns * width + more, width, targets, by_columns: false }
+    }
+
+    /// The same, trained by columns.
+    fn by_columns(self, store: &dyn BlockStore, objective: &Objective) -> Self {
+        let shape = store.shape();
+        let more = match &objective.penalty {
+            AnyPenalty::Group(group) => Groups::bytes(shape.columns + 1, group.groups.count()),
+            _ => 0,
+        };
+        // Beside those of the proximal point method, which are needed where blocks come and go.
+        let vector_bytes = self.vector_bytes + 8 * columns::VECTORS * (shape.columns + 1) + more;
+        Model { vector_bytes, by_columns: true, ..self }
     }
 
     /// Bytes for each of its resident rows.
     fn row_bytes(&self) -> u64 {
-        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1)
+        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1) + 8 * (self.targets - 1)
     }
 }
 
-/// Rows and values that fit into `room`, in the proportion of the whole store, with so many bytes a row for the models.
-fn share(shape: &Shape, row_bytes: u64, room: u64) -> (u64, u64) {
-    let row_bytes = Residents::bytes(shape.layout, 1, 0) + row_bytes;
-    let value_bytes = shape.layout.value_bytes(1).max(1);
-    let values_per_row = shape.values as f64 / shape.rows.max(1) as f64;
-    let rows = room as f64 / (row_bytes as f64 + values_per_row * value_bytes as f64);
-    // Both have a little more than their share, since rows differ; the plan's sum stays within the room.
-    let rows = (rows as u64).max(1);
-    let values = (room.saturating_sub(rows * row_bytes)) / value_bytes;
-    (rows, values)
+impl Model {
+    /// Rows and values that fit into `room`, in the proportion of the whole store, for so many models.
+    fn share(&self, shape: &Shape, models: u64, room: u64) -> (u64, u64) {
+        let columns = u64::from(self.by_columns);
+        let room = room.saturating_sub(columns * shape.layout.transposed_bytes(shape.columns, 0));
+        let row_bytes =
+            Residents::bytes(shape.layout, 1, 0) + models * (self.row_bytes() + columns * columns::ROW_BYTES);
+        let value_bytes = (shape.layout.value_bytes(1) + columns * shape.layout.transposed_bytes(0, 1)).max(1);
+        let values_per_row = shape.values as f64 / shape.rows.max(1) as f64;
+        let rows = room as f64 / (row_bytes as f64 + values_per_row * value_bytes as f64);
+        // Both have a little more than their share, since rows differ; the plan's sum stays within the room.
+        let rows = (rows as u64).max(1);
+        let values = (room.saturating_sub(rows * row_bytes)) / value_bytes;
+        (rows, values)
+    }
 }

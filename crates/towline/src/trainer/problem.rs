@@ -16,6 +16,12 @@ pub trait Problem: OwnRows + Certify + LookBack + Send {
     /// Visits its rows in the order that `order` has laid out.
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep;
 
+    /// A certificate that needs no scan, where all rows are in memory; `None` from a problem that has to scan them.
+    fn certify(&mut self, rows: View) -> Option<Certificate> {
+        let _ = rows;
+        None
+    }
+
     /// How much its row `i` is worth keeping in memory.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64;
 
@@ -48,8 +54,8 @@ pub trait OwnRows {
     /// Whether a row has a part in the objective, and not weight 0.
     fn wants(&self, info: &RowInfo) -> bool;
 
-    /// Appends a row that is wanted, its dual variables brought within their bounds.
-    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]);
+    /// Appends a row that is wanted, its dual variables brought within their bounds; `further` are its targets behind the first.
+    fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]);
 
     /// Rows have come: the first ones tell what the data is like.
     fn see(&mut self);
@@ -76,7 +82,7 @@ pub trait Certify {
     fn scan_own(&mut self, row: Row, i: usize) -> f64;
 
     /// Adds a row that is wanted, whose dual variables are brought within their bounds.
-    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]);
+    fn scan(&mut self, row: Row, info: &RowInfo, further: &[f64], duals: &mut [f64]);
 
     /// What came of it. Sums over all rows that the scan made anew replace those that were updated step by step.
     fn end_scan(&mut self) -> Certificate;
@@ -88,7 +94,7 @@ pub trait LookBack {
     fn remember(&mut self) -> bool;
 
     /// Adds a row.
-    fn look_back(&mut self, row: Row, info: &RowInfo);
+    fn look_back(&mut self, row: Row, info: &RowInfo, further: &[f64]);
 
     /// The objective at the weights that were kept, which are forgotten now.
     fn looked_back(&mut self) -> Option<f64>;

@@ -37,7 +37,8 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
 
     /// Takes a resident that it wants.
     pub fn push(&mut self, residents: &Residents, number: u32, info: &RowInfo, duals: &[f64]) {
-        self.problem.push(info, residents.sq_norms[number as usize], duals);
+        let further = residents.block.further(number as usize);
+        self.problem.push(info, further, residents.sq_norms[number as usize], duals);
         self.numbers.push(number);
     }
 

@@ -14,14 +14,13 @@
 //! `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back uphill (O'Donoghue & Candès 2015, gradient restart).
 use super::certificate::Certificate;
 use super::duals::Start;
-use super::link::Link;
 use super::proximal_certificate::{ProximalScan, Scanned};
 use super::task::Task;
-use crate::block::Row;
-use crate::loss::Loss;
 use crate::nearby::large_zeroed;
-use crate::penalty::{AnyPenalty, LazyProx, Penalty};
-use crate::solver::{RowState, Weights};
+use crate::penalty::{AnyPenalty, Penalty, ProxMap};
+
+mod joint;
+mod single;
 
 /// θ: how far the centre goes beyond w, in steps of w.
 const EXTRAPOLATION: f64 = 0.5;
@@ -34,9 +33,11 @@ pub struct Proximal<P> {
     penalty: AnyPenalty,
     lazy: P,
     bias: f64,
+    /// Weights that lie side by side for each column.
+    width: usize,
     /// sup L''.
     loss_curvature: f64,
-    /// Whether the constant feature, the last one, is free of the penalty.
+    /// Whether the constant feature, the last one, is free of the penalty, with all its weights.
     intercept: bool,
     /// η; infinite where R alone is strongly convex enough, and then u is v.
     eta: f64,
@@ -63,22 +64,24 @@ pub struct Proximal<P> {
     scan: ProximalScan,
 }
 
-impl<P: LazyProx> Proximal<P> {
+impl<P: ProxMap> Proximal<P> {
     /// Dense vectors that it holds.
     pub const VECTORS: u64 = 4;
 
-    /// Starts where the task says.
-    pub fn new(columns: usize, task: &Task, lazy: P) -> Self {
+    /// Starts where the task says. `loss_curvature` is sup L''.
+    pub fn new(columns: usize, task: &Task, loss_curvature: f64, lazy: P) -> Self {
         let objective = &task.objective;
+        let width = objective.width();
+        let length = (columns + 1) * width;
         let (start, known) = match &task.start {
             Some(Start::Left(left, factor)) => (&left.weights, Some((&left.sums, factor))),
             _ => (&task.start_weights, None),
         };
-        let mut w: Vec<f64> = large_zeroed(columns + 1);
-        let given = start.len().min(columns + 1);
+        let mut w: Vec<f64> = large_zeroed(length);
+        let given = start.len().min(length);
         w[..given].copy_from_slice(&start[..given]);
-        let mut centre = large_zeroed(columns + 1);
-        let mut u = large_zeroed(columns + 1);
+        let mut centre = large_zeroed(length);
+        let mut u = large_zeroed(length);
         centre.copy_from_slice(&w);
         u.copy_from_slice(&w);
         let penalty = objective.penalty.clone();
@@ -87,7 +90,8 @@ impl<P: LazyProx> Proximal<P> {
         let mut link = Proximal {
             lazy,
             bias: objective.bias,
-            loss_curvature: objective.loss.curvature(),
+            width,
+            loss_curvature,
             intercept: objective.intercept,
             eta: if direct { f64::INFINITY } else { 1.0 },
             constant_eta: 1.0,
@@ -96,7 +100,7 @@ impl<P: LazyProx> Proximal<P> {
             u,
             centre,
             w,
-            v: large_zeroed(columns + 1),
+            v: large_zeroed(length),
             steps: 0,
             summed: task.start.is_none() || known.is_some(),
             best_dual: 0.0,
@@ -114,22 +118,13 @@ impl<P: LazyProx> Proximal<P> {
         link
     }
 
-    fn last(&self) -> usize {
-        self.u.len() - 1
-    }
-
     /// How many of the coordinates are under the penalty: all but an intercept.
     fn penalised(&self) -> usize {
-        self.u.len() - usize::from(self.intercept)
+        self.u.len() - if self.intercept { self.width } else { 0 }
     }
 
     fn eta_of(&self, j: usize) -> f64 {
         if j < self.penalised() { self.eta } else { self.constant_eta }
-    }
-
-    #[inline(always)]
-    fn weight(&self, j: usize) -> f64 {
-        if j < self.penalised() { self.lazy.weight(j, self.u[j]) } else { self.u[j] }
     }
 
     fn renew(&mut self) {
@@ -150,65 +145,24 @@ impl<P: LazyProx> Proximal<P> {
         let eta = self.eta_of(j);
         self.u[j] = if eta.is_finite() { self.centre[j] + eta * v } else { v };
     }
-}
-
-impl<P: LazyProx> Weights for Proximal<P> {
-    #[inline(always)]
-    fn margin(&self, row: Row) -> f64 {
-        let products = row.dot_mapped(&self.u, |j, u| self.lazy.weight(j, u));
-        if self.bias == 0.0 { products } else { products + self.bias * self.weight(self.last()) }
-    }
-
-    #[inline(always)]
-    fn add(&mut self, row: Row, delta: f64) {
-        let step = if self.eta.is_finite() { self.eta * delta } else { delta };
-        row.for_each(|j, x| {
-            let old = self.u[j as usize];
-            let new = old + step * x;
-            self.u[j as usize] = new;
-            self.lazy.moved(j as usize, old, new);
-        });
-        if self.bias != 0.0 {
-            let last = self.last();
-            let old = self.u[last];
-            let new = old + self.bias * if self.intercept { self.constant_eta * delta } else { step };
-            self.u[last] = new;
-            if !self.intercept {
-                self.lazy.moved(last, old, new);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn curvature(&self, sq_norm: f64) -> f64 {
-        if self.intercept {
-            let constant = self.bias * self.bias;
-            (sq_norm - constant).max(0.0) * self.smoothness + constant * self.constant_eta
-        } else {
-            sq_norm * self.smoothness
-        }
-    }
-}
-
-impl<P: LazyProx> Link for Proximal<P> {
-    const IS_PROXIMAL: bool = true;
 
     /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough. Coordinate ascent on
     /// (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a smaller η only makes the
-    /// outer loop slower.
-    fn see(&mut self, rows: &[RowState]) {
-        if self.seen || rows.is_empty() {
+    /// outer loop slower. `rows` are c and ‖x‖² of each.
+    fn see_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
+        let count = rows.len();
+        if self.seen || count == 0 {
             return;
         }
         self.seen = true;
         let constant = if self.intercept { self.bias * self.bias } else { 0.0 };
         let (mut weights, mut weighted_norms) = (0.0, 0.0);
-        for state in rows {
-            weights += state.c;
-            weighted_norms += state.c * (state.sq_norm - constant).max(0.0);
+        for (c, sq_norm) in rows {
+            weights += c;
+            weighted_norms += c * (sq_norm - constant).max(0.0);
         }
         let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
-        let scale = 2.0 * rows.len() as f64 / curvature;
+        let scale = 2.0 * count as f64 / curvature;
         let step = |sum: f64| if sum > 0.0 { scale / sum } else { 1.0 };
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
@@ -223,25 +177,37 @@ impl<P: LazyProx> Link for Proximal<P> {
         self.renew();
     }
 
+    /// How much R̃* may curve along a row of this squared norm, the constant feature included.
+    #[inline(always)]
+    fn curvature_along(&self, sq_norm: f64) -> f64 {
+        if self.intercept {
+            let constant = self.bias * self.bias;
+            (sq_norm - constant).max(0.0) * self.smoothness + constant * self.constant_eta
+        } else {
+            sq_norm * self.smoothness
+        }
+    }
+
     /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a solution, however
     /// good w is, and no certificate shows it; more sweeps for every step make up for that, as inexact proximal steps ask for.
-    fn sweeps(&self) -> u32 {
+    fn sweeps_of_a_step(&self) -> u32 {
         if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
     }
 
-    fn advance(&mut self) {
+    /// The centre moves to w and beyond.
+    fn move_centre(&mut self) {
         self.steps = self.steps.saturating_add(1);
         // Sums of norms have been updated step by step.
         self.renew();
-        let uphill: f64 = (0..self.u.len())
-            .map(|j| {
-                let w = self.weight(j);
-                (self.centre[j] - w) * (w - self.w[j])
-            })
-            .sum();
+        let penalised = self.penalised();
+        let Proximal { lazy, u, v: new, .. } = self;
+        lazy.map(&u[..penalised], &mut new[..penalised]);
+        new[penalised..].copy_from_slice(&u[penalised..]);
+        let ways = self.centre.iter().zip(&self.v).zip(&self.w);
+        let uphill: f64 = ways.map(|((centre, w), before)| (centre - w) * (w - before)).sum();
         let beyond = if uphill > 0.0 { 0.0 } else { EXTRAPOLATION };
         for j in 0..self.u.len() {
-            let w = self.weight(j);
+            let w = self.v[j];
             let centre = w + beyond * (w - self.w[j]);
             if self.eta_of(j).is_finite() {
                 self.u[j] += centre - self.centre[j];
@@ -252,27 +218,27 @@ impl<P: LazyProx> Link for Proximal<P> {
         self.renew();
     }
 
-    fn begin_scan(&mut self, dual_sums: [f64; 2]) {
+    /// Whether R bounds the dual variables, so that they can be scaled.
+    fn is_bounded(&self) -> bool {
+        !matches!(self.penalty, AnyPenalty::None(_))
+    }
+
+    /// The multiples of all dual variables that a scan tries.
+    fn scales(&mut self) -> [f64; 2] {
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
         }
-        let is_bounded = !matches!(self.penalty, AnyPenalty::None(_));
-        let scales = if is_bounded { self.penalty.dual_scales(&self.v[..self.penalised()]) } else { [1.0; 2] };
-        let balanced = self.summed && self.intercept && is_bounded;
-        self.scan = ProximalScan::new(scales, balanced.then_some(dual_sums));
-        self.v.fill(0.0);
+        if self.is_bounded() { self.penalty.dual_scales(&self.v[..self.penalised()]) } else { [1.0; 2] }
     }
 
-    #[inline]
-    fn scan<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
-        let (w, v, penalty) = (&self.w[..], &mut self.v[..], &self.penalty);
-        self.scan.add(loss, row, state, Scanned { w, v, penalty, bias: self.bias, intercept: self.intercept })
+    fn scanned(&mut self) -> Scanned<'_> {
+        let Proximal { w, v, penalty, bias, intercept, width, .. } = self;
+        Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: *width }
     }
 
-    fn end_scan(&mut self) -> Certificate {
-        let scan = std::mem::take(&mut self.scan);
-        let (w, v, penalty) = (&self.w[..], &mut self.v[..], &self.penalty);
-        let mut certificate = scan.finish(Scanned { w, v, penalty, bias: self.bias, intercept: self.intercept });
+    /// What a scan found, with the sums that it made.
+    fn finish(&mut self, scan: ProximalScan) -> Certificate {
+        let mut certificate = scan.finish(self.scanned());
         // A balanced sum is that of other dual variables than ours.
         if !self.summed || !self.intercept {
             for j in 0..self.u.len() {
@@ -289,28 +255,7 @@ impl<P: LazyProx> Link for Proximal<P> {
         certificate
     }
 
-    /// The proximal steps themselves are looked at instead.
-    fn remember(&mut self) -> bool {
-        false
-    }
-
-    fn remembered(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn to_save(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn into_weights(self) -> Vec<f64> {
-        self.w
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
+    fn take_sums(&mut self) -> Vec<f64> {
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
         }

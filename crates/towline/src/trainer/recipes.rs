@@ -8,13 +8,16 @@ use super::plan::Plan;
 use super::problem::Problem;
 use super::proximal::Proximal;
 use super::run::Run;
+use super::side_by_side::Plain;
 use super::single::Single;
-use super::{Cost, Observer, Status, Task, TrainError, TrainOptions, Trained};
+use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
+use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups};
 use crate::loss::classes::{CrammerSinger, Softmax};
-use crate::loss::{Loss, LossVisitor};
-use crate::objective::{Multiclass, Objective};
-use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
+use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
+use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
+use crate::objective::{Multiclass, Objective, Targets};
+use crate::penalty::{AnyPenalty, Group as GroupPenalty, GroupMap, GroupShrinkage, NuclearShrinkage, SoftThreshold};
 use crate::store::BlockStore;
 
 /// Trains one model on `store` within `budget`: the first task, which should be the only one.
@@ -49,9 +52,11 @@ pub fn train_all(
 /// Whether models of both objectives take the same memory, and so one plan is for both.
 fn is_alike(a: &Objective, b: &Objective) -> bool {
     let is_group = |objective: &Objective| matches!(objective.penalty, AnyPenalty::Group(_));
+    let is_several = |objective: &Objective| matches!(objective.targets, Targets::Several { .. });
     let kind = |objective: &Objective| objective.targets.multiclass();
     a.loss == b.loss
         && kind(a) == kind(b)
+        && is_several(a) == is_several(b)
         && a.is_plain_l2() == b.is_plain_l2()
         && is_group(a) == is_group(b)
         && a.width() == b.width()
@@ -74,12 +79,42 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize) -> Box<dyn Problem> {
+pub fn problem(task: &Task, columns: usize, plan: &Plan) -> Box<dyn Problem> {
     let objective = &task.objective;
-    match objective.targets.multiclass() {
-        Some(Multiclass::CrammerSinger) => Box::new(Joint::new(CrammerSinger, columns, objective.clone())),
-        Some(Multiclass::Softmax) => Box::new(Joint::new(Softmax, columns, objective.clone())),
-        Some(Multiclass::OneVsRest) | None => objective.loss.visit(WithLoss { task, columns }),
+    let in_memory = plan.in_memory;
+    if plan.solver == Solver::Columns
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, in_memory })
+    {
+        return problem;
+    }
+    match (&objective.targets, objective.targets.multiclass()) {
+        (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns),
+        (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns),
+        (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns),
+        (_, Some(Multiclass::OneVsRest) | None) => objective.loss.visit(WithLoss { task, columns }),
+    }
+}
+
+/// All outputs in one objective, with the penalty that the task asks for.
+fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize) -> Box<dyn Problem> {
+    let objective = task.objective.clone();
+    if objective.is_plain_l2() {
+        return Box::new(Joint::new(loss, Plain::new(columns, objective.width(), objective.bias), objective));
+    }
+    let curvature = loss.curvature();
+    match &task.objective.penalty {
+        AnyPenalty::Group(group) => {
+            let lazy = GroupShrinkage::new(group.clone(), 1.0);
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
+        AnyPenalty::Nuclear(nuclear) => {
+            let lazy = NuclearShrinkage::new(*nuclear, 1.0);
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
+        _ => {
+            let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+        }
     }
 }
 
@@ -97,14 +132,56 @@ impl LossVisitor for WithLoss<'_> {
         if objective.is_plain_l2() {
             return Box::new(Single::new(loss, Identity::new(columns, objective.bias), objective));
         }
+        let curvature = objective.loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
                 let lazy = GroupShrinkage::new(group.clone(), 1.0);
-                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            }
+            AnyPenalty::Nuclear(nuclear) => {
+                // The one singular value of a vector is its length: all features are one group.
+                let group = GroupPenalty { lambda: nuclear.lambda, groups: GroupMap::whole(columns + 1) };
+                let lazy = GroupShrinkage::new(group, 1.0);
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
             }
             _ => {
                 let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
-                Box::new(Single::new(loss, Proximal::new(columns, task, lazy), objective))
+                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            }
+        }
+    }
+}
+
+struct ByColumn<'a> {
+    task: &'a Task,
+    columns: usize,
+    in_memory: bool,
+}
+
+impl SmoothLossVisitor for ByColumn<'_> {
+    type Out = Box<dyn Problem>;
+
+    fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
+        let ByColumn { task, columns, in_memory } = self;
+        let objective = task.objective.clone();
+        let penalised = columns + usize::from(!objective.intercept);
+        let curvature = objective.loss.curvature();
+        match &task.objective.penalty {
+            AnyPenalty::Group(group) => {
+                let parts = Groups::new(group, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+            }
+            penalty => {
+                let parts = Coordinates::new(penalty, penalised);
+                if in_memory {
+                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                }
+                let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
+                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
             }
         }
     }
@@ -114,8 +191,8 @@ impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
     pub fn run(self) -> Result<Cost, E> {
         let Group { store, tasks, options, budget, observer, chain, each } = self;
-        let plan = Plan::for_wave(&*store, &tasks[0].objective, tasks.len(), budget);
-        let (plan, mut size) = plan.map_err(TrainError::from)?;
+        let plan = Plan::for_solver(&*store, &tasks[0].objective, options.solver, tasks.len(), budget);
+        let (plan, mut size) = plan?;
         if chain.is_some() && plan.in_memory {
             // No reading is saved by more of them, and a start from nearby is lost.
             size = size.min(options.threads.max(1));

@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::plan::{Plan, READ_AHEAD};
 use super::problem_rows::renumber;
 use super::recipes;
-use super::{Certificate, Cost, Observer, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use super::{Certificate, Cost, Observer, Solver, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
 use crate::order::shuffle;
 use crate::residents::Residents;
@@ -40,7 +40,7 @@ pub struct Run<'a> {
     cost: Cost,
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
     earlier: Cost,
-    _paid: [Reservation; 3],
+    _paid: [Reservation; 4],
 }
 
 impl<'a> Run<'a> {
@@ -86,7 +86,8 @@ impl<'a> Run<'a> {
     /// Trains a wave of models together.
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
-        let new = |task| Learner::new(recipes::problem(task, columns as usize), task, self.options, &self.plan, rows);
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan);
+        let new = |task| Learner::new(problem(task), task, self.options, &self.plan, rows);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
             self.run_in_memory(&mut learners)?;
@@ -115,6 +116,7 @@ impl<'a> Run<'a> {
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
         }
         self.cost.passes = 1;
+        self.turn(learners);
         loop {
             let (residents, limits) = (&self.residents, &self.limits);
             let looked = Instant::now();
@@ -168,6 +170,7 @@ impl<'a> Run<'a> {
             if !training {
                 continue;
             }
+            self.turn(learners);
             let residents = &self.residents;
             each(&self.threads, learners, |learner| match learner.phase {
                 Phase::Training => learner.solve_step(residents),
@@ -181,6 +184,17 @@ impl<'a> Run<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Lays the rows in memory out by column, if that is how they are solved.
+    fn turn(&mut self, learners: &mut [Learner]) {
+        let begin = Instant::now();
+        if self.plan.solver == Solver::Columns {
+            self.residents.turn();
+        }
+        if let Some(first) = learners.first_mut() {
+            first.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        }
     }
 
     /// Groups blocks into steps: as many as fit beside the cache.

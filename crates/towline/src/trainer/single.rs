@@ -8,11 +8,12 @@ use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
 use crate::order::Order;
 use crate::residents::{self, View};
-use crate::solver::{self, RowState, Sweep};
+use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`.
-pub struct Single<L, K> {
+pub struct Single<L, K, S = ByRows> {
     loss: L,
+    solver: S,
     /// The weights, and how they follow the dual variables.
     link: K,
     objective: Objective,
@@ -25,7 +26,14 @@ pub struct Single<L, K> {
 impl<L: Loss, K: Link> Single<L, K> {
     /// No row has been seen.
     pub fn new(loss: L, link: K, objective: Objective) -> Self {
-        Single { loss, link, objective, states: Vec::new(), look_back: None }
+        Single::solved_by(ByRows, loss, link, objective)
+    }
+}
+
+impl<L: Loss, K: Link, S> Single<L, K, S> {
+    /// The same with another way to solve the problem of the rows in memory.
+    pub fn solved_by(solver: S, loss: L, link: K, objective: Objective) -> Self {
+        Single { loss, solver, link, objective, states: Vec::new(), look_back: None }
     }
 
     /// A row that is wanted, its dual variable brought within its bounds.
@@ -62,7 +70,7 @@ impl<L: Loss, K: Link> Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> OwnRows for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
     fn width(&self) -> usize {
         1
     }
@@ -71,7 +79,7 @@ impl<L: Loss, K: Link> OwnRows for Single<L, K> {
         self.objective.row(info).1 > 0.0
     }
 
-    fn push(&mut self, info: &RowInfo, sq_norm: f64, duals: &[f64]) {
+    fn push(&mut self, info: &RowInfo, _further: &[f64], sq_norm: f64, duals: &[f64]) {
         let state = self.state(info, sq_norm, duals[0]);
         self.states.push(state);
     }
@@ -97,13 +105,13 @@ impl<L: Loss, K: Link> OwnRows for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> Problem for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
     fn is_proximal(&self) -> bool {
         K::IS_PROXIMAL
     }
 
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep {
-        solver::sweep(self.loss, rows, &mut self.states, &mut self.link, order)
+        self.solver.sweep(self.loss, rows, &mut self.states, &mut self.link, order)
     }
 
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
@@ -135,7 +143,7 @@ impl<L: Loss, K: Link> Problem for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> Certify for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         self.look_back = None;
         self.link.begin_scan(dual_sums);
@@ -147,7 +155,7 @@ impl<L: Loss, K: Link> Certify for Single<L, K> {
         self.loss.slack(state.y, z, state.beta, state.c)
     }
 
-    fn scan(&mut self, row: Row, info: &RowInfo, duals: &mut [f64]) {
+    fn scan(&mut self, row: Row, info: &RowInfo, _further: &[f64], duals: &mut [f64]) {
         let state = self.state(info, 0.0, duals[0]);
         duals[0] = state.beta;
         self.link.scan(self.loss, row, &state);
@@ -158,14 +166,14 @@ impl<L: Loss, K: Link> Certify for Single<L, K> {
     }
 }
 
-impl<L: Loss, K: Link> LookBack for Single<L, K> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> LookBack for Single<L, K, S> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);
         remembers
     }
 
-    fn look_back(&mut self, row: Row, info: &RowInfo) {
+    fn look_back(&mut self, row: Row, info: &RowInfo, _further: &[f64]) {
         let Some(losses) = &mut self.look_back else { return };
         let (y, c) = self.objective.row(info);
         let w = self.link.remembered();

@@ -10,7 +10,7 @@ mod start;
 mod survey;
 
 pub use outer::{ConvexTrainer, train};
-pub(crate) use start::{FirstModel, first_model};
+pub(crate) use start::{FirstModel, first_model, weights_of};
 pub(crate) use survey::Ceiling;
 
 /// How the series begins.

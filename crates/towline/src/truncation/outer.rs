@@ -156,7 +156,10 @@ impl Series {
             Some(start) => {
                 duals.begin_with(start)?;
                 cost.passes += 1;
-                weights_of(&**store, &duals, &options.tasks[0].objective, budget)?
+                match &options.tasks[0].start_weights[..] {
+                    [] => weights_of(&**store, &duals, &options.tasks[0].objective, budget)?,
+                    kept => kept.to_vec(),
+                }
             }
             None => {
                 let first = first_model(&**store, options, beginning, budget)?;
@@ -181,7 +184,16 @@ impl Series {
 
     fn end(self, status: Status, certificate: Certificate, duals: Duals, limits: &Limits) -> Trained {
         let cost = Cost { seconds: limits.seconds(), ..self.cost };
-        Trained { weights: self.weights, duals, status, certificate, cost, baseline: None, sums: Vec::new() }
+        Trained {
+            weights: self.weights,
+            duals,
+            status,
+            certificate,
+            cost,
+            by_columns: false,
+            baseline: None,
+            sums: Vec::new(),
+        }
     }
 
     fn look(

@@ -48,7 +48,7 @@ pub fn rows(count: usize, flipped: f64, seed: u64) -> Vec<PlainRow> {
 }
 
 pub fn memory_store(rows: &[PlainRow], blocks: usize) -> Arc<MemoryStore> {
-    let layout = Layout { dense: false, values: ValueKind::F32 };
+    let layout = Layout::new(false, ValueKind::F32);
     let make = |rows: &[PlainRow]| {
         let mut block = Block::new(layout, COLUMNS);
         rows.iter().for_each(|(info, row)| block.push(*info, row.iter().copied()));

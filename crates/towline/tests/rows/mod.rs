@@ -39,7 +39,7 @@ pub fn rows(classes: bool) -> Rows {
 }
 
 pub fn store(rows: &Rows, blocks: usize) -> Arc<MemoryStore> {
-    let layout = Layout { dense: false, values: ValueKind::F32 };
+    let layout = Layout::new(false, ValueKind::F32);
     let make = |rows: &[(RowInfo, Vec<(u32, f64)>)]| {
         let mut block = Block::new(layout, COLUMNS);
         rows.iter().for_each(|(info, row)| block.push(*info, row.iter().copied()));

@@ -129,7 +129,7 @@ impl Values {
             Values::Nothing => Ok(()),
             Values::Numbers(array) if array.is_null(row) => Ok(()),
             Values::Numbers(array) => match column.role {
-                Role::Label => writer.label_number(&column.name, array.value(row)),
+                Role::Label(place) => writer.label_number(place, &column.name, array.value(row)),
                 Role::Weight => writer.weight(&column.name, array.value(row)),
                 _ => writer.number(position, column, array.value(row)),
             },
@@ -165,7 +165,7 @@ impl Values {
 
 fn write_text(text: &str, column: &Column, writer: &mut RowWriter<'_>) -> Result<(), CellError> {
     match column.role {
-        Role::Label => writer.label_text(&column.name, text.as_bytes()),
+        Role::Label(_) => writer.label_text(&column.name, text.as_bytes()),
         Role::Group => {
             writer.group_text(text.as_bytes());
             Ok(())

@@ -133,8 +133,8 @@ impl CsvParser {
             }
             (Role::Feature, Kind::Number) => writer.number(position, column, as_number(name, content)?),
             (Role::Feature, _) => self.loose_cell(position, content, writer),
-            (Role::Label, Kind::Text) => writer.label_text(name, content),
-            (Role::Label, _) => writer.label_number(name, as_number(name, content)?),
+            (Role::Label(_), Kind::Text) => writer.label_text(name, content),
+            (Role::Label(place), _) => writer.label_number(place, name, as_number(name, content)?),
             (Role::Weight, _) => writer.weight(name, as_number(name, content)?),
             (Role::Group, Kind::Text) => {
                 writer.group_text(content);

@@ -131,7 +131,7 @@ fn is_header(tables: &Tables, first: &[Vec<u8>], later: &[Seen]) -> bool {
     }
     let cells: Vec<String> = first.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
     later.iter().any(|seen| seen.numbers > 0)
-        || tables.options.mentions().any(|reference| cells.iter().any(|cell| cell == reference.as_str()))
+        || tables.options.mentions().any(|name| cells.iter().any(|cell| cell == name))
         || tables.are_known_names(&cells)
 }
 

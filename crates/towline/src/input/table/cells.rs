@@ -30,7 +30,8 @@ pub(crate) struct RowWriter<'a> {
     keys: Vec<u32>,
     /// A feature's name while it is put together.
     name: Vec<u8>,
-    label: Option<f64>,
+    /// Of each column of targets.
+    labels: Vec<Option<f64>>,
     has_weight: bool,
     has_group: bool,
 }
@@ -52,7 +53,7 @@ impl<'a> RowWriter<'a> {
             skipped_rows: &tables.skipped_rows,
             keys,
             name: Vec::new(),
-            label: None,
+            labels: vec![None; columns.iter().filter(|column| matches!(column.role, Role::Label(_))).count().max(1)],
             has_weight: columns.iter().any(|column| column.role == Role::Weight),
             has_group: columns.iter().any(|column| column.role == Role::Group),
         }
@@ -117,7 +118,7 @@ impl<'a> RowWriter<'a> {
         self.batch.values.push(1.0);
     }
 
-    pub(crate) fn label_number(&mut self, column: &str, value: f64) -> Result<(), CellError> {
+    pub(crate) fn label_number(&mut self, place: usize, column: &str, value: f64) -> Result<(), CellError> {
         if self.missing.is_number(value) {
             return Ok(());
         }
@@ -127,7 +128,9 @@ impl<'a> RowWriter<'a> {
                 "use --missing nan or --missing inf, and --unlabelled skip to leave such rows out",
             ));
         }
-        self.label = Some(value);
+        if let Some(label) = self.labels.get_mut(place) {
+            *label = Some(value);
+        }
         Ok(())
     }
 
@@ -137,7 +140,7 @@ impl<'a> RowWriter<'a> {
         if self.batch.classes.len() > known && std::str::from_utf8(cell).is_err() {
             return Err(not_utf8(column));
         }
-        self.label = Some(f64::from(class));
+        self.labels[0] = Some(f64::from(class));
         Ok(())
     }
 
@@ -177,18 +180,20 @@ impl<'a> RowWriter<'a> {
             let name = columns.iter().find(|column| column.role == role).map(|column| column.name.as_str());
             name.map(|name| CellError::new(format!("this row has no {what} in column '{name}'"), remedy))
         };
-        let label = match (self.label.take(), self.unlabelled) {
-            (Some(label), _) => label,
-            (None, Unlabelled::Keep) => f64::NAN,
-            (None, Unlabelled::Skip) => {
+        // A row without one of its targets has none.
+        match (self.labels.iter().position(Option::is_none), self.unlabelled) {
+            (None, _) => {}
+            (Some(_), Unlabelled::Keep) => self.labels.fill(Some(f64::NAN)),
+            (Some(_), Unlabelled::Skip) => {
+                self.labels.fill(None);
                 self.skip_row();
                 return Ok(());
             }
-            (None, Unlabelled::Error) => {
-                let error = absent(Role::Label, "label", "use --unlabelled skip to leave such rows out");
+            (Some(place), Unlabelled::Error) => {
+                let error = absent(Role::Label(place), "label", "use --unlabelled skip to leave such rows out");
                 return error.map_or(Ok(()), Err);
             }
-        };
+        }
         if self.has_weight
             && self.batch.weights.len() < rows
             && let Some(error) = absent(Role::Weight, "weight", "give every row a weight")
@@ -201,7 +206,10 @@ impl<'a> RowWriter<'a> {
         {
             return Err(error);
         }
-        self.batch.end_row(label);
+        let mut labels = self.labels.iter_mut().filter_map(Option::take);
+        let first = labels.next().unwrap_or(f64::NAN);
+        self.batch.further.extend(labels);
+        self.batch.end_row(first);
         Ok(())
     }
 

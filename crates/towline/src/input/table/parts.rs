@@ -10,7 +10,8 @@ use crate::input::InputError;
 pub(super) struct Parts {
     first_file: String,
     pub(super) columns: HashSet<String>,
-    pub(super) label: Option<String>,
+    /// The label, or several targets.
+    pub(super) labels: Vec<String>,
     label_optional: bool,
     weight: Option<String>,
     group: Option<String>,
@@ -30,15 +31,17 @@ impl Parts {
         };
         let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
         let label_optional = options.unlabelled == Unlabelled::Keep;
-        let label = match &options.label {
-            Some(reference) if label_optional && reference.find(names).is_none() => None,
-            Some(reference) => Some(find(reference)?),
-            None => usual_label(file, names, label_optional)?,
+        let labels = match &options.label {
+            Some(reference) if label_optional && reference.split(names).iter().all(|one| one.find(names).is_none()) => {
+                Vec::new()
+            }
+            Some(reference) => reference.split(names).iter().map(find).collect::<Result<_, _>>()?,
+            None => usual_label(file, names, label_optional)?.into_iter().collect(),
         };
         let parts = Parts {
             first_file: file.to_string(),
             columns: names.iter().cloned().collect(),
-            label,
+            labels,
             label_optional,
             weight: options.weight.as_ref().map(find).transpose()?,
             group: options.group.as_ref().map(find).transpose()?,
@@ -49,14 +52,16 @@ impl Parts {
         Ok(parts)
     }
 
-    fn singles(&self) -> [(&'static str, Option<&String>); 3] {
-        [("label", self.label.as_ref()), ("weight", self.weight.as_ref()), ("group", self.group.as_ref())]
+    fn singles(&self) -> Vec<(&'static str, Option<&String>)> {
+        let labels = self.labels.iter().map(|label| ("label", Some(label)));
+        labels.chain([("weight", self.weight.as_ref()), ("group", self.group.as_ref())]).collect()
     }
 
     pub(super) fn role(&self, name: &str) -> Role {
         let is = |part: &Option<String>| part.as_deref() == Some(name);
+        let label = self.labels.iter().position(|label| label == name);
         match name {
-            _ if is(&self.label) => Role::Label,
+            _ if label.is_some() => Role::Label(label.unwrap_or(0)),
             _ if is(&self.weight) => Role::Weight,
             _ if is(&self.group) => Role::Group,
             _ if self.ignore.contains(name) => Role::Ignored,
@@ -84,8 +89,8 @@ impl Parts {
 
     /// Label, weight and group must be in every file.
     pub(super) fn must_be_in(&self, file: &str, names: &[String]) -> Result<(), InputError> {
-        let needed = &self.singles()[usize::from(self.label_optional)..];
-        for (part, name) in needed {
+        let optional = if self.label_optional { self.labels.len() } else { 0 };
+        for (part, name) in &self.singles()[optional..] {
             if let Some(name) = name.filter(|name| !names.contains(name)) {
                 return Err(InputError::file(
                     file,

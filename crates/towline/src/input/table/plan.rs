@@ -38,7 +38,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Feature,
-    Label,
+    /// The first target, or one behind it.
+    Label(usize),
     Weight,
     Group,
     Ignored,
@@ -102,7 +103,7 @@ impl Tables {
             Some(parts) => parts.clone(),
             None => {
                 let parts = Parts::find(&self.options, file, &names)?;
-                if let (None, Some(label)) = (&self.options.label, &parts.label) {
+                if let (None, Some(label)) = (&self.options.label, parts.labels.first()) {
                     decided.remarks.push(format!("the label is column '{label}'"));
                 }
                 decided.parts.insert(parts).clone()
@@ -117,6 +118,13 @@ impl Tables {
                 _ if parts.text.contains(&name) && !matches!(kind, Kind::List | Kind::Other) => Kind::Text,
                 _ => decided.settle(file, &name, kind, evidence)?,
             };
+            if parts.labels.len() > 1 && matches!(role, Role::Label(_)) && kind == Kind::Text {
+                return Err(InputError::file(
+                    file,
+                    format!("the column of targets '{name}' holds text"),
+                    "several targets are numbers; name one column with --label, or absent cells with --missing TOKEN",
+                ));
+            }
             let kind = check_role(file, &name, role, kind)?;
             columns.push(Column { name, role, kind });
         }
@@ -126,6 +134,15 @@ impl Tables {
     /// Whether all of `cells` are names of columns that earlier files had: a header even if no row follows it.
     pub(crate) fn are_known_names(&self, cells: &[String]) -> bool {
         self.lock().parts.as_ref().is_some_and(|parts| cells.iter().all(|cell| parts.columns.contains(cell)))
+    }
+
+    /// The names of several targets.
+    pub(crate) fn target_names(&self) -> Vec<String> {
+        self.lock()
+            .parts
+            .as_ref()
+            .filter(|parts| parts.labels.len() > 1)
+            .map_or_else(Vec::new, |parts| parts.labels.clone())
     }
 
     /// Adds something to say at the end.

@@ -35,6 +35,11 @@ pub trait ClassLoss: Copy + Send + Sync + 'static {
 
     /// How far each margin may move, either way, before the dual variables would want to leave the corner where they are; 0 if they are in none.
     fn slack(&self, class: usize, margins: &[f64], duals: &[f64], c: f64) -> f64;
+
+    /// The largest curvature along any direction; infinite where the slope jumps.
+    fn curvature(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// What a step needs of a row besides its values.
@@ -46,12 +51,6 @@ pub struct ClassRow {
     pub c: f64,
     /// ‖x‖², the bias included.
     pub sq_norm: f64,
-}
-
-/// The row's share of the duality gap, cL(y, z) + cL*(-β/c) + β·z.
-pub fn gap<M: ClassLoss>(loss: M, class: usize, margins: &[f64], duals: &[f64], c: f64) -> f64 {
-    let products: f64 = margins.iter().zip(duals).map(|(z, beta)| z * beta).sum();
-    (c * loss.value(class, margins) - loss.dual_value(class, duals, c) + products).max(0.0)
 }
 
 /// Brings any dual variables into the domain: β_m ≤ 0 for other classes, their sum at least -c, and β_y what is missing to 0.

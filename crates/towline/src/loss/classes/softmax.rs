@@ -73,6 +73,11 @@ impl ClassLoss for Softmax {
         duals[class] = others.min(c);
     }
 
+    /// The Hessian diag(p) - ppᵀ has no eigenvalue above ½.
+    fn curvature(&self) -> f64 {
+        0.5
+    }
+
     /// There are no corners: every probability is above 0.
     fn slack(&self, _class: usize, _margins: &[f64], _duals: &[f64], _c: f64) -> f64 {
         0.0

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::loss::joint::{JointLoss, OfClass};
 
 /// What a step maximises, as a minimum: ½q‖β' - β‖² + z·(β' - β) - dual value.
 fn cost<M: ClassLoss>(loss: M, row: ClassRow, margins: &[f64], before: &[f64], after: &[f64]) -> f64 {
@@ -66,10 +67,10 @@ proptest! {
         let flat = ClassRow { sq_norm: 1e-9 / row.c, ..row };
         let (mut after, mut room) = (duals.clone(), vec![0.0; duals.len()]);
         Softmax.dual_step(flat, &margins, &mut after, &mut room);
-        prop_assert!(gap(Softmax, row.class as usize, &margins, &after, row.c) <= 1e-6 * row.c);
+        prop_assert!(OfClass(Softmax).gap(&[f64::from(row.class)], &margins, &after, row.c) <= 1e-6 * row.c);
         let mut after = duals.clone();
         CrammerSinger.dual_step(flat, &margins, &mut after, &mut room);
-        prop_assert!(gap(CrammerSinger, row.class as usize, &margins, &after, row.c) <= 1e-5 * row.c);
+        prop_assert!(OfClass(CrammerSinger).gap(&[f64::from(row.class)], &margins, &after, row.c) <= 1e-5 * row.c);
     }
 
     /// A corner holds while no margin moves by more than the slack.

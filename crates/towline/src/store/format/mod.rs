@@ -27,7 +27,10 @@ const GROUPS: usize = 5;
 const IDS: usize = 6;
 
 const MAGIC: [u8; 4] = *b"TOWB";
-const VERSION: u16 = 1;
+/// The version of blocks whose rows have one target, and of those with several.
+const VERSIONS: [u16; 2] = [1, 2];
+/// More targets than this a row are no data.
+const MOST_TARGETS: u32 = 1 << 20;
 /// Bytes of the header: 40 of fields, 12 per section, 4 of checksum.
 pub const HEADER_BYTES: usize = 40 + 12 * SECTIONS.len() + 4;
 
@@ -76,10 +79,10 @@ impl Header {
             return Err(fail("checksum mismatch"));
         }
         let version = bytes.u16()?;
-        if version != VERSION {
+        if !VERSIONS.contains(&version) {
             return Err(FormatError::new(
                 "header",
-                format!("format version {version}; this program reads version {VERSION}"),
+                format!("format version {version}; this program reads versions {} and {}", VERSIONS[0], VERSIONS[1]),
             ));
         }
         let dense = bytes.u8()? == 1;
@@ -94,7 +97,11 @@ impl Header {
             return Err(fail("dense rows without values"));
         }
         let rows = bytes.u32()?;
-        let _reserved = bytes.take(12)?;
+        let targets = if version == VERSIONS[0] { bytes.u32().map(|_| 1)? } else { bytes.u32()? };
+        if !(1..=MOST_TARGETS).contains(&targets) {
+            return Err(fail("an impossible number of targets"));
+        }
+        let _reserved = bytes.take(8)?;
         let (values, columns) = (bytes.u64()?, bytes.u64()?);
         let mut section_bytes = [0; SECTIONS.len()];
         let mut section_checksums = [0; SECTIONS.len()];
@@ -105,18 +112,20 @@ impl Header {
         if columns > 1 << 32 {
             return Err(fail("more than 2^32 columns"));
         }
-        let layout = Layout { dense, values: values_kind };
+        let layout = Layout { dense, values: values_kind, targets };
         Ok(Header { layout, rows, values, columns, section_bytes, section_checksums })
     }
 
     fn write(&self, out: &mut [u8]) {
         let mut fields = Vec::with_capacity(HEADER_BYTES);
         fields.extend_from_slice(&MAGIC);
-        fields.extend_from_slice(&VERSION.to_le_bytes());
+        let several = self.layout.targets > 1;
+        fields.extend_from_slice(&VERSIONS[usize::from(several)].to_le_bytes());
         fields.push(u8::from(self.layout.dense));
         fields.push(self.layout.values as u8);
         fields.extend_from_slice(&self.rows.to_le_bytes());
-        fields.extend_from_slice(&[0; 12]);
+        fields.extend_from_slice(&(if several { self.layout.targets } else { 0 }).to_le_bytes());
+        fields.extend_from_slice(&[0; 8]);
         fields.extend_from_slice(&self.values.to_le_bytes());
         fields.extend_from_slice(&self.columns.to_le_bytes());
         for (size, checksum) in self.section_bytes.iter().zip(&self.section_checksums) {
@@ -175,7 +184,7 @@ pub fn encode(block: &Block, scratch: &mut Scratch, out: &mut Vec<u8>) -> Header
             LENGTHS => packed::encode_above_least(&scratch.lengths, out),
             COLUMNS => columns::encode(block, layout.dense, &mut scratch.numbers, out),
             VALUES => values::encode(block, layout.values, &mut scratch.numbers, &mut scratch.dictionary, out),
-            LABELS => scalars::encode_floats(&block.labels, out),
+            LABELS => encode_labels(block, out),
             WEIGHTS => scalars::encode_floats(&block.weights, out),
             GROUPS => scalars::encode_integers(&block.groups, &mut scratch.numbers, out),
             _ => scalars::encode_integers(&block.ids, &mut scratch.numbers, out),
@@ -204,6 +213,10 @@ pub fn decode(bytes: &[u8], block: &mut Block, scratch: &mut Scratch) -> Result<
 }
 
 fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &mut Scratch) -> Result<(), FormatError> {
+    if header.layout.targets != block.layout().targets {
+        let (here, there) = (header.layout.targets, block.layout().targets);
+        return Err(FormatError::new("header", format!("{here} targets a row, and the store has {there}")));
+    }
     if block.layout().join(header.layout) != block.layout() {
         return Err(FormatError::new("header", "the block holds other values than the store promises"));
     }
@@ -224,7 +237,7 @@ fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &m
     block.reserve(rows, values);
     columns::decode(Bytes::new("columns", sections[COLUMNS]), header, &scratch.lengths, block)?;
     values::decode(Bytes::new("values", sections[VALUES]), header, scratch, block)?;
-    scalars::decode_floats(Bytes::new("labels", sections[LABELS]), rows, &mut block.labels)?;
+    decode_labels(Bytes::new("labels", sections[LABELS]), rows, block)?;
     scalars::decode_floats(Bytes::new("weights", sections[WEIGHTS]), rows, &mut block.weights)?;
     scalars::decode_integers(Bytes::new("groups", sections[GROUPS]), rows, &mut scratch.numbers, &mut block.groups)?;
     scalars::decode_integers(Bytes::new("ids", sections[IDS]), rows, &mut scratch.numbers, &mut block.ids)?;
@@ -234,6 +247,25 @@ fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &m
         block.ends.push(end);
     }
     Ok(())
+}
+
+/// One list for each target, one after the other.
+fn encode_labels(block: &Block, out: &mut Vec<u8>) {
+    scalars::encode_floats(&block.labels, out);
+    for place in 0..block.layout().targets as usize - 1 {
+        let list: Vec<f64> = block.further.list(place).collect();
+        scalars::encode_floats(&list, out);
+    }
+}
+
+fn decode_labels(mut bytes: Bytes, rows: usize, block: &mut Block) -> Result<(), FormatError> {
+    scalars::decode_list(&mut bytes, rows, &mut block.labels)?;
+    let mut further = Vec::new();
+    for _ in 1..block.layout().targets {
+        scalars::decode_list(&mut bytes, rows, &mut further)?;
+    }
+    block.further.extend_by_place(rows, &further);
+    bytes.finish()
 }
 
 /// Cuts `bytes` into sections and holds each against its checksum.

@@ -49,6 +49,12 @@ pub fn encode_floats(numbers: &[f64], out: &mut Vec<u8>) {
 }
 
 pub fn decode_floats(mut bytes: Bytes, count: usize, numbers: &mut Vec<f64>) -> Result<(), FormatError> {
+    decode_list(&mut bytes, count, numbers)?;
+    bytes.finish()
+}
+
+/// A list of floats that others may follow.
+pub fn decode_list(bytes: &mut Bytes, count: usize, numbers: &mut Vec<f64>) -> Result<(), FormatError> {
     let begin = numbers.len();
     match bytes.u8()? {
         CONSTANT => {
@@ -59,7 +65,7 @@ pub fn decode_floats(mut bytes: Bytes, count: usize, numbers: &mut Vec<f64>) -> 
             let size = bytes.u16()? as usize;
             let dictionary: Vec<f64> = bytes.items::<8>(size)?.iter().map(|&b| f64::from_le_bytes(b)).collect();
             let mut codes = Vec::with_capacity(count);
-            packed::decode(&mut bytes, count, &mut codes)?;
+            packed::decode(bytes, count, &mut codes)?;
             for code in codes {
                 numbers
                     .push(*dictionary.get(code as usize).ok_or_else(|| bytes.error("a code beyond the dictionary"))?);
@@ -72,7 +78,7 @@ pub fn decode_floats(mut bytes: Bytes, count: usize, numbers: &mut Vec<f64>) -> 
     if numbers[begin..].iter().any(|n| !n.is_finite()) {
         return Err(bytes.error("a number is not finite"));
     }
-    bytes.finish()
+    Ok(())
 }
 
 pub fn encode_integers(numbers: &[u64], steps: &mut Vec<u32>, out: &mut Vec<u8>) {

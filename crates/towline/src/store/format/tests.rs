@@ -29,9 +29,14 @@ fn rows() -> impl Strategy<Value = (usize, Vec<Vec<(u32, f64)>>)> {
 }
 
 fn block(columns: usize, rows: &[Vec<(u32, f64)>], values: ValueKind) -> Block {
-    let mut block = Block::new(Layout { dense: false, values }, columns);
+    // Every third number of columns has rows with several targets.
+    let targets = if columns.is_multiple_of(3) { 1 + columns as u32 % 5 } else { 1 };
+    let mut block = Block::new(Layout::new(false, values).with_targets(targets), columns);
     for (i, row) in rows.iter().enumerate() {
         let info = RowInfo { label: (i % 3) as f64, weight: 1.0, group: i as u64 / 4, id: 1000 - i as u64 };
+        let further: Vec<f64> =
+            (1..targets).map(|t| if t % 2 == 0 { 0.5 } else { f64::from(t) / (i + 1) as f64 }).collect();
+        block.add_further(&further);
         block.push(info, row.iter().copied());
     }
     block
@@ -40,7 +45,9 @@ fn block(columns: usize, rows: &[Vec<(u32, f64)>], values: ValueKind) -> Block {
 fn same_rows(a: &Block, b: &Block) -> bool {
     a.rows() == b.rows()
         && (0..a.rows()).all(|i| {
-            a.info(i) == b.info(i) && a.row(i).iter().collect::<Vec<_>>() == b.row(i).iter().collect::<Vec<_>>()
+            a.info(i) == b.info(i)
+                && a.further(i) == b.further(i)
+                && a.row(i).iter().collect::<Vec<_>>() == b.row(i).iter().collect::<Vec<_>>()
         })
 }
 
@@ -53,7 +60,7 @@ proptest! {
         let header = encode(&original, &mut Scratch::default(), &mut bytes);
         prop_assert_eq!(header.block_bytes(), Some(bytes.len() as u64 - 3));
         // into the smallest layout, twice in a row, and into the most general one
-        let general = Layout { dense: false, values: ValueKind::F64 };
+        let general = Layout::new(false, ValueKind::F64).with_targets(original.layout().targets);
         for layout in [header.layout, general] {
             let mut back = Block::new(layout, columns);
             for _ in 0..2 {
@@ -90,7 +97,8 @@ proptest! {
             header.section_checksums[section] = crc32c::crc32c(&bytes[from..from + size]);
             header.write(&mut bytes[..HEADER_BYTES]);
         }
-        let mut back = Block::new(Layout { dense: false, values: ValueKind::F64 }, columns);
+        let layout = Layout::new(false, ValueKind::F64).with_targets(original.layout().targets);
+        let mut back = Block::new(layout, columns);
         if decode(&bytes, &mut back, &mut Scratch::default()).is_ok() {
             // What was accepted must be usable.
             let w = vec![1.0; columns];
@@ -124,4 +132,18 @@ fn constants_that_need_64_bits_say_so() {
     let rows = vec![vec![(0, 0.1), (3, 0.1)], vec![(1, 0.3)]];
     let header = encode(&block(5, &rows, ValueKind::F64), &mut Scratch::default(), &mut Vec::new());
     assert_eq!(header.layout.values, ValueKind::F64);
+}
+
+#[test]
+fn blocks_with_another_number_of_targets_are_refused() {
+    let rows = vec![vec![(0, 2.0)], vec![(1, 3.0)]];
+    let mut bytes = Vec::new();
+    // Six columns make two targets.
+    let header = encode(&block(6, &rows, ValueKind::F32), &mut Scratch::default(), &mut bytes);
+    assert_eq!(header.layout.targets, 2);
+    for targets in [1, 3] {
+        let mut back = Block::new(header.layout.with_targets(targets), 6);
+        let error = decode(&bytes, &mut back, &mut Scratch::default()).unwrap_err();
+        assert!(error.to_string().contains("targets a row"), "{error}");
+    }
 }

@@ -10,9 +10,13 @@
 //! | 5 | 64-bit floats | values that are no 32-bit floats |
 //!
 //! A row's dictionary is ordered by how often a value occurs in the row, so most codes are tiny.
-use super::bytes::Bytes;
-use super::{FormatError, Header, Scratch, packed};
+mod decode;
+mod dictionary;
+
+use super::packed;
 use crate::block::{Block, Layout, ValueKind, Values};
+pub use decode::decode;
+pub use dictionary::Dictionary;
 
 const ONES: u8 = 0;
 const PER_ROW: u8 = 1;
@@ -43,7 +47,7 @@ pub fn least_layout(block: &Block) -> Layout {
         Values::F32(v) => floats_kind(block, v, |_| true),
         Values::F64(v) => floats_kind(block, v, |v| f64::from(v as f32) == v),
     };
-    if dense && values >= ValueKind::F32 { Layout { dense, values } } else { Layout { dense: false, values } }
+    Layout { dense: dense && values >= ValueKind::F32, values, ..block.layout() }
 }
 
 fn is_dense(block: &Block) -> bool {
@@ -279,190 +283,4 @@ fn encode_row_dictionaries<V: Float>(
     out.extend_from_slice(&entries);
     packed::encode(codes, out);
     true
-}
-
-/// Distinct values, numbered by first appearance: open addressing, emptied in one step by a new epoch.
-pub struct Dictionary {
-    slots: Vec<Slot>,
-    epoch: u32,
-    entries: Vec<u64>,
-    counts: Vec<u32>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    bits: u64,
-    code: u32,
-    epoch: u32,
-}
-
-impl Default for Dictionary {
-    fn default() -> Self {
-        Dictionary { slots: vec![Slot::default(); 256], epoch: 1, entries: Vec::new(), counts: Vec::new() }
-    }
-}
-
-impl Dictionary {
-    /// The most that the dictionary of a block with this many values takes: two to four slots for each distinct one.
-    pub fn most_bytes(values: u64) -> u64 {
-        values.min(LARGEST_DICTIONARY as u64) * 4 * size_of::<Slot>() as u64
-    }
-
-    fn clear(&mut self) {
-        self.entries.clear();
-        self.counts.clear();
-        self.epoch = self.epoch.checked_add(1).unwrap_or_else(|| {
-            self.slots.fill(Slot::default());
-            1
-        });
-    }
-
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    #[inline]
-    fn code(&mut self, bits: u64) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut at = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & mask;
-        loop {
-            let slot = &mut self.slots[at];
-            if slot.epoch != self.epoch {
-                break;
-            }
-            if slot.bits == bits {
-                return slot.code;
-            }
-            at = (at + 1) & mask;
-        }
-        self.insert(bits, at)
-    }
-
-    #[cold]
-    fn insert(&mut self, bits: u64, at: usize) -> u32 {
-        let code = self.entries.len() as u32;
-        self.slots[at] = Slot { bits, code, epoch: self.epoch };
-        self.entries.push(bits);
-        self.counts.push(0);
-        if self.entries.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        code
-    }
-
-    fn grow(&mut self) {
-        let size = self.slots.len() * 2;
-        self.slots.clear();
-        self.slots.resize(size, Slot::default());
-        for (code, &bits) in self.entries.iter().enumerate() {
-            let mut at = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (size - 1);
-            while self.slots[at].epoch == self.epoch {
-                at = (at + 1) & (size - 1);
-            }
-            self.slots[at] = Slot { bits, code: code as u32, epoch: self.epoch };
-        }
-    }
-}
-
-pub fn decode(bytes: Bytes, header: &Header, scratch: &mut Scratch, block: &mut Block) -> Result<(), FormatError> {
-    let Scratch { lengths, numbers, .. } = scratch;
-    match &mut block.values {
-        Values::Ones => decode_ones(bytes),
-        Values::PerRow(constants) => decode_constants(bytes, header.rows as usize, constants),
-        Values::F32(v) => decode_floats(bytes, header, lengths, numbers, v.own()),
-        Values::F64(v) => decode_floats(bytes, header, lengths, numbers, v.own()),
-    }
-}
-
-fn decode_ones(mut bytes: Bytes) -> Result<(), FormatError> {
-    match bytes.u8()? {
-        ONES => bytes.finish(),
-        _ => Err(bytes.error("values in a block of ones")),
-    }
-}
-
-fn decode_constants(mut bytes: Bytes, rows: usize, constants: &mut Vec<f64>) -> Result<(), FormatError> {
-    match bytes.u8()? {
-        ONES => constants.extend(std::iter::repeat_n(1.0, rows)),
-        PER_ROW => {
-            for &item in bytes.items::<8>(rows)? {
-                let constant = f64::from_le_bytes(item);
-                if !constant.is_finite() {
-                    return Err(bytes.error("a value is not finite"));
-                }
-                constants.push(constant);
-            }
-        }
-        _ => return Err(bytes.error("values in a block of one value per row")),
-    }
-    bytes.finish()
-}
-
-fn decode_floats<V: Float>(
-    mut bytes: Bytes,
-    header: &Header,
-    lengths: &[u32],
-    codes: &mut Vec<u32>,
-    out: &mut Vec<V>,
-) -> Result<(), FormatError> {
-    let values = header.values as usize;
-    let begin = out.len();
-    match bytes.u8()? {
-        ONES => out.extend(std::iter::repeat_n(V::from_f32(1.0), values)),
-        PER_ROW => {
-            for (&item, &length) in bytes.items::<8>(lengths.len())?.iter().zip(lengths) {
-                out.extend(std::iter::repeat_n(V::from_f64(f64::from_le_bytes(item)), length as usize));
-            }
-        }
-        F32 => out.extend(bytes.items::<4>(values)?.iter().map(|&b| V::from_f32(f32::from_le_bytes(b)))),
-        F64 => out.extend(bytes.items::<8>(values)?.iter().map(|&b| V::from_f64(f64::from_le_bytes(b)))),
-        BLOCK_DICTIONARY => {
-            let width = bytes.u8()?;
-            let size = bytes.u32()? as usize;
-            let dictionary = read_entries::<V>(&mut bytes, width, size)?;
-            codes.clear();
-            packed::decode(&mut bytes, values, codes)?;
-            look_up(&bytes, codes, &dictionary, out)?;
-        }
-        ROW_DICTIONARY => {
-            let width = bytes.u8()?;
-            let mut sizes = Vec::with_capacity(lengths.len());
-            packed::decode(&mut bytes, lengths.len(), &mut sizes)?;
-            let total: u64 = sizes.iter().map(|&n| u64::from(n)).sum();
-            let entries = read_entries::<V>(&mut bytes, width, total.min(usize::MAX as u64 / 16) as usize)?;
-            codes.clear();
-            packed::decode(&mut bytes, values, codes)?;
-            let (mut entries, mut rest) = (&entries[..], &codes[..]);
-            for (&length, &size) in lengths.iter().zip(&sizes) {
-                let (dictionary, other_entries) = entries.split_at(size as usize);
-                let (row, other_rows) = rest.split_at(length as usize);
-                look_up(&bytes, row, dictionary, out)?;
-                (entries, rest) = (other_entries, other_rows);
-            }
-        }
-        _ => return Err(bytes.error("unknown encoding")),
-    }
-    if out[begin..].iter().any(|v| !v.is_finite()) {
-        return Err(bytes.error("a value is not finite"));
-    }
-    bytes.finish()
-}
-
-fn read_entries<V: Float>(bytes: &mut Bytes, width: u8, count: usize) -> Result<Vec<V>, FormatError> {
-    match width {
-        4 => Ok(bytes.items::<4>(count)?.iter().map(|&b| V::from_f32(f32::from_le_bytes(b))).collect()),
-        8 => Ok(bytes.items::<8>(count)?.iter().map(|&b| V::from_f64(f64::from_le_bytes(b))).collect()),
-        _ => Err(bytes.error("dictionary entries of neither 4 nor 8 bytes")),
-    }
-}
-
-fn look_up<V: Float>(bytes: &Bytes, codes: &[u32], dictionary: &[V], out: &mut Vec<V>) -> Result<(), FormatError> {
-    // One pass to find the largest code lets the second run without a test per value.
-    let largest = codes.iter().copied().max().unwrap_or(0) as usize;
-    if largest >= dictionary.len() && !codes.is_empty() {
-        return Err(bytes.error("a code beyond the dictionary"));
-    }
-    // SAFETY: every code is at most `largest`, which is inside the dictionary.
-    out.extend(codes.iter().map(|&code| unsafe { *dictionary.get_unchecked(code as usize) }));
-    Ok(())
 }

@@ -1,0 +1,61 @@
+//! Primal coordinate descent on columns with a working set of features, for penalties that make zeros and losses with a continuous slope.
+//!
+//! ```text
+//! repeat   z = Xw, v = -Xᵀ c L'(z)                           one pass over all values; v and the slopes are the certificate
+//!          the working set: weights that are not 0, and as many again that the losses pull at hardest
+//!          d = argmin of the quadratic model of F at w over the working set, by coordinate descent        (quadratic.rs)
+//!          w ← w + td, t = 1, ½, ¼, ... until F has fallen enough
+//! ```
+//! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the squared loss the model is F itself, and t = 1.
+//! Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
+mod anchored;
+mod block;
+mod descent;
+mod design;
+mod extrapolation;
+mod newton_model;
+mod parts;
+mod quadratic;
+mod working_set;
+
+pub(crate) use block::ColumnsOfBlock;
+pub(crate) use descent::ByColumns;
+pub(crate) use newton_model::ROW_BYTES;
+pub(crate) use parts::{Coordinates, Groups};
+
+/// Dense vectors that a model holds besides those of the proximal point method, at most: a working set of everything with what is kept of each part, and iterates
+/// of a part of it.
+pub(crate) const VECTORS: u64 = 5;
+
+use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
+use crate::objective::Objective;
+use crate::penalty::AnyPenalty;
+
+/// Coordinate descent on columns cannot minimise this.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ColumnsError {
+    /// The slope has jumps.
+    #[error("--solver columns needs a loss with a continuous slope ({0}); use squared-hinge, or --solver dual")]
+    Loss(LossError),
+    /// No weight would be 0.
+    #[error("--solver columns is for penalties that make weights 0: l1, elastic-net and group; use --solver dual")]
+    Penalty,
+}
+
+/// Whether this solver can minimise it.
+pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
+    struct IsSmooth;
+    impl SmoothLossVisitor for IsSmooth {
+        type Out = ();
+        fn visit<L: SmoothLoss>(self, _loss: L) {}
+    }
+    if objective.width() > 1 {
+        return Err(ColumnsError::Penalty);
+    }
+    objective.loss.visit_smooth(IsSmooth).map_err(ColumnsError::Loss)?;
+    match &objective.penalty {
+        AnyPenalty::L1(_) | AnyPenalty::Group(_) => Ok(()),
+        AnyPenalty::ElasticNet(net) if net.l1_ratio > 0.0 => Ok(()),
+        _ => Err(ColumnsError::Penalty),
+    }
+}

@@ -1,0 +1,84 @@
+//! The rows that are active at first.
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use std::sync::Arc;
+
+use super::rounds::Rounds;
+use super::solve::BlockSolver;
+use crate::block::Block;
+use crate::budget::Budget;
+use crate::index::PageCache;
+use crate::loss::Loss;
+use crate::order::below;
+use crate::solver::Weights;
+use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
+use crate::trainer::{Cost, Duals, Link, READ_AHEAD, TrainError};
+use crate::truncation::FirstModel;
+
+/// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
+/// the others w turns away from them. On kddcup99 that was good for test errors of 60 % between two rounds.
+pub fn with_first_model<L: Loss, S: BlockSolver<L>>(
+    rounds: &mut Rounds<L, S>,
+    first: &FirstModel,
+    pages: &mut PageCache,
+) -> Result<(), TrainError> {
+    let shape = first.sample.shape();
+    let mut duals = first.duals.iter();
+    let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
+    for id in 0..first.sample.blocks().len() as u32 {
+        block.clear();
+        first.sample.read(BlockId(id), &mut buffers, &mut block)?;
+        for (i, &(position, beta)) in (0..block.rows()).zip(&mut duals) {
+            add(rounds, (&block, i), (position, beta), pages)?;
+        }
+    }
+    rounds.reference.copy_from_slice(&first.weights);
+    Ok(())
+}
+
+/// Goes on from dual variables: one scan finds their rows, and about `sample` others.
+pub fn with_duals<L: Loss, S: BlockSolver<L>>(
+    rounds: &mut Rounds<L, S>,
+    store: &Arc<DiskStore>,
+    (duals, sample): (&Duals, u64),
+    (pages, budget): (&mut PageCache, &Budget),
+) -> Result<(), TrainError> {
+    let rows = store.shape().rows;
+    rounds.active.make_room(ReadAhead::needed_bytes(&**store, READ_AHEAD), &[], pages)?;
+    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
+    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
+    let (mut first, mut betas) = (0, Vec::new());
+    let mut cost = Cost { passes: 1, ..Cost::default() };
+    while let Some(block) = reader.take()? {
+        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+        duals.read(first, block.rows(), &mut betas)?;
+        for (i, &beta) in betas.iter().enumerate() {
+            if beta != 0.0 || below(&mut random, rows) < sample {
+                add(rounds, (&block, i), (first + i as u64, beta), pages)?;
+            }
+        }
+        first += block.rows() as u64;
+    }
+    rounds.reference.copy_from_slice(rounds.weights.weights());
+    rounds.cost = rounds.cost.with(&cost);
+    Ok(())
+}
+
+fn add<L: Loss, S: BlockSolver<L>>(
+    rounds: &mut Rounds<L, S>,
+    (block, i): (&Block, usize),
+    (position, beta): (u64, f64),
+    pages: &mut PageCache,
+) -> Result<(), TrainError> {
+    let (y, c) = rounds.objective.row(&block.info(i));
+    if c > 0.0 {
+        let (low, high) = rounds.loss.dual_bounds(y, c);
+        let beta = beta.clamp(low, high);
+        rounds.active.push(rounds.loss, (block, i), (position, beta), rounds.objective, pages)?;
+        if beta != 0.0 {
+            rounds.weights.add(block.row(i), beta);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Which options decide what rows are read from a file, as text: the same file read in another way is another table.
+use super::ReadOptions;
+use super::libsvm::Duplicates;
+use super::table::{ColumnRef, Unlabelled};
+
+impl ReadOptions {
+    /// The options that differ from what every reader does on its own, as on a command line. Those that change how rows are read
+    /// but not what they are, such as threads, are left out.
+    pub fn choices(&self) -> String {
+        let table = &self.table;
+        let join = |columns: &[ColumnRef]| columns.iter().map(ColumnRef::as_str).collect::<Vec<_>>().join(",");
+        let column = |column: &Option<ColumnRef>| column.iter().map(|c| c.as_str().to_string()).collect::<String>();
+        let duplicates = match self.libsvm.duplicates {
+            Duplicates::Error => "",
+            Duplicates::Sum => "sum",
+            Duplicates::Last => "last",
+        };
+        let header = table.header.map_or("", |header| if header { "yes" } else { "no" });
+        let options = [
+            ("format", self.format.map(|format| format.to_string()).unwrap_or_default()),
+            ("duplicates", duplicates.to_string()),
+            ("label", column(&table.label)),
+            ("weight", column(&table.weight)),
+            ("group", column(&table.group)),
+            ("ignore", join(&table.ignore)),
+            ("text", join(&table.text)),
+            ("missing", table.missing.join(",")),
+            ("unlabelled", if table.unlabelled == Unlabelled::Skip { "skip".into() } else { String::new() }),
+            ("header", header.to_string()),
+            ("delimiter", table.delimiter.map(|byte| char::from(byte).to_string()).unwrap_or_default()),
+        ];
+        let given = options.iter().filter(|(_, value)| !value.is_empty());
+        let mut words: Vec<String> = given.map(|(name, value)| format!("--{name} {value}")).collect();
+        if self.libsvm.skip_groups {
+            words.push("--skip-groups".into());
+        }
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_changes_rows_is_said() {
+        let mut options = ReadOptions { threads: 7, ..ReadOptions::default() };
+        assert_eq!(options.choices(), "");
+        options.table.label = Some("price".into());
+        options.table.ignore = vec!["a".into(), "b".into()];
+        options.libsvm.skip_groups = true;
+        assert_eq!(options.choices(), "--label price --ignore a,b --skip-groups");
+    }
+}
