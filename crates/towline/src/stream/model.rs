@@ -98,7 +98,7 @@ impl<L: Loss> StreamModel<L> {
         let first_gain = self.rows.sweep_noting(residents, Some(self.newest)).gain;
         let most = options.rounds.unwrap_or(MOST_SWEEPS);
         for sweep in 1..most {
-            if options.rounds.is_none() && self.enough && self.steps % LOOK_AGAIN != 0 {
+            if options.rounds.is_none() && self.enough && !self.steps.is_multiple_of(LOOK_AGAIN) {
                 break;
             }
             let gain = self.rows.sweep_noting(residents, None).gain;
