@@ -16,7 +16,8 @@ use crate::trainer::{Cost, Duals, Link, READ_AHEAD, TrainError};
 use crate::truncation::FirstModel;
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
-/// the others w turns away from them. On kddcup99 that was good for test errors of 60 % between two rounds.
+/// the others w turns away from them. The sample alone did not end
+/// that on kddcup99; ARCHITECTURE.md says what else was needed.
 pub fn with_first_model<L: Loss, S: BlockSolver<L>>(
     rounds: &mut Rounds<L, S>,
     first: &FirstModel,

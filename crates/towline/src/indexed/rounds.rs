@@ -42,6 +42,8 @@ pub struct Rounds<'a, L, S> {
     pub was_scanned: bool,
     /// Whether that was just now.
     pub is_fresh: bool,
+    /// Rows that queries have looked at.
+    pub looked: u64,
     pub random: Xoshiro256PlusPlus,
     /// What it has cost, but for pages and active rows that were read.
     pub cost: Cost,
@@ -154,6 +156,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             })?;
             found += answer.found;
             looked += answer.looked;
+            self.looked += answer.looked;
             if answer.found == 0 || self.active.has_room() || found == self.options.wanted {
                 return Ok((found, looked));
             }

@@ -23,7 +23,7 @@ use crate::truncation::first_model;
 
 /// Steps of the series without a scan of all rows, at most.
 const MOST_CHEAP: u32 = 20;
-/// A step is cheap if its queries have read less than this part of what a scan reads.
+/// A step is cheap if its queries have looked at less than this part of the rows. Bytes read would tell more, but depend on the pages that happen to be in memory.
 const CHEAP_PART: f64 = 0.5;
 /// Newton steps on a block.
 const MOST_NEWTON_STEPS: u32 = 30;
@@ -89,13 +89,12 @@ impl<'a> Run<'a> {
         rounds.begin_problem(pages)?;
         let mut best: Option<Best> = None;
         let mut cheap = 0;
-        let scan_bytes: u64 = self.store.blocks().iter().map(|block| block.stored_bytes).sum();
         let (status, certificate, weights) = loop {
-            let read_before = pages.bytes_read();
+            let looked_before = rounds.looked;
             let next = rounds.solve(pages, &limits, |cost, w| self.see(&limits, *cost, None, w))?;
             let stop = limits.reason_to_stop(rounds.cost.passes);
-            let read_little = (pages.bytes_read() - read_before) as f64 <= CHEAP_PART * scan_bytes as f64;
-            let is_cheap = cheap < MOST_CHEAP && read_little && stop.is_none() && matches!(next, Next::Solved);
+            let is_little = (rounds.looked - looked_before) as f64 <= CHEAP_PART * self.store.shape().rows as f64;
+            let is_cheap = cheap < MOST_CHEAP && is_little && stop.is_none() && matches!(next, Next::Solved);
             if is_cheap && rounds.may_step(pages)? {
                 rounds.reference.copy_from_slice(rounds.weights.weights());
                 rounds.begin_problem(pages)?;
@@ -163,6 +162,7 @@ impl<'a> Run<'a> {
             search,
             was_scanned: false,
             is_fresh: false,
+            looked: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(self.options.seed),
             cost: Cost::default(),
             pages_before,
