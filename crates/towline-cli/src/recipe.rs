@@ -40,7 +40,7 @@ pub struct RecipeArguments {
 /// How the problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SolverChoice {
-    /// Columns where all rows fit into memory twice and the penalty makes zeros, else dual
+    /// Columns where the penalty makes zeros, features are no fewer than rows, and memory holds the rows twice; else dual
     Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,

@@ -83,7 +83,10 @@ fn groups_have_the_optimum_of_dual_steps() {
 #[test]
 fn auto_is_by_columns_where_they_fit_and_says_from_when_on() {
     let rows = rows(true);
-    let store = store(&rows, 10);
+    let tall = objective(ALL[1], "l1", false);
+    let (plan, _) = Plan::for_solver(&*store(&rows, 10), &tall, Solver::Auto, 1, &Budget::unlimited()).unwrap();
+    assert_eq!((plan.solver, plan.columns_from_bytes), (Solver::Dual, None), "more rows than columns");
+    let store = store(&rows[..rows::COLUMNS].to_vec(), 10);
     for loss in ALL {
         for penalty in ["l2", "none", "l1", "elastic-net", "group"] {
             let objective = objective(*loss, penalty, false);

@@ -30,9 +30,10 @@ pub const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
-        "1,2 1:1\n",
-        ":1:1: expected a number as label, found '1,2'; a libsvm line is 'label index:value index:value …'; for tables use --format csv",
+        "1,x 1:1\n",
+        ":1:1: expected a number as label, found '1,x'; a libsvm line is 'label index:value index:value …'; for tables use --format csv",
     ),
+    ("", "1,2,3\n4,5,6\n", ": rows have 3 targets and no features; for tables use --format csv"),
     (
         "",
         "label,a,b\n1,2,3\n",

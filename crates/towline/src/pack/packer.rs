@@ -126,9 +126,15 @@ impl<'a> Packer<'a> {
             self.targets.add(&batch, source.target_names())?;
             self.add_batch(&mut batch)?;
         }
+        let input = || self.sources.first().map_or_else(String::new, |source| source.name.clone());
         if self.rows == 0 {
-            return Err(PackError::NoRows {
-                input: self.sources.first().map_or_else(String::new, |source| source.name.clone()),
+            return Err(PackError::NoRows { input: input() });
+        }
+        // What a table of numbers without a header looks like to a reader of libsvm text.
+        if self.targets.count() > 1 && self.features.len() == 0 {
+            return Err(PackError::Mismatch {
+                problem: format!("{}: rows have {} targets and no features", input(), self.targets.count()),
+                remedy: "for tables use --format csv".into(),
             });
         }
         if let Some(weights) = weights {

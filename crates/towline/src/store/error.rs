@@ -33,7 +33,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The store was written by another version.
-    #[error("{}: store format version {found}; this program reads version {supported}; pack it again", path.display())]
+    #[error("{}: store format version {found}; this program reads versions up to {supported}; pack it again", path.display())]
     Version {
         /// The store.
         path: PathBuf,

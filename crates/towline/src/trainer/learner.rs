@@ -377,8 +377,12 @@ impl<'a> Learner<'a> {
                 sweep = self.sweep(residents);
             }
             self.advance();
-            // Short sweeps over few rows are parts of a pass.
-            if let Some(status) = limits.reason_to_stop(self.cost.visits / self.rows.problem.rows() as u64) {
+            // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
+            let passes = match self.by_columns {
+                true => self.cost.sweeps,
+                false => self.cost.visits / self.rows.problem.rows() as u64,
+            };
+            if let Some(status) = limits.reason_to_stop(passes) {
                 self.certify_resident(residents);
                 return self.end_resident(residents, status);
             }

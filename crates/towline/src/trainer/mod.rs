@@ -128,7 +128,7 @@ impl TrainOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// By columns where that can be done and the budget has room for it; else dual.
+    /// By columns where that can be done, the budget has room for it, and there are at least as many columns as rows; else dual.
     #[default]
     Auto,
     /// Dual coordinate descent on rows, for any loss and penalty.

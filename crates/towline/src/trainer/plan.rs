@@ -87,7 +87,8 @@ impl Plan {
         Plan::wave(store, Model::new(store, objective), models, budget)
     }
 
-    /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, `Auto` is dual.
+    /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, or where there are more rows than columns, `Auto` is dual:
+    /// few columns are mostly not 0, and a sweep over rows moves all of them.
     pub fn for_solver(
         store: &dyn BlockStore,
         objective: &Objective,
@@ -95,7 +96,13 @@ impl Plan {
         models: usize,
         budget: &Budget,
     ) -> Result<(Plan, usize), TrainError> {
-        let can = if solver == Solver::Dual { None } else { Some(columns::can_train(objective)) };
+        let shape = store.shape();
+        let is_tall = shape.rows > shape.columns;
+        let can = match solver {
+            Solver::Dual => None,
+            Solver::Auto if is_tall => None,
+            _ => Some(columns::can_train(objective)),
+        };
         let dual = Model::new(store, objective);
         match can {
             Some(Ok(())) => {}
