@@ -16,7 +16,6 @@ which random Fourier features are made (`--rff`, `--gamma`). What is measured, o
   path     bytes read for a path of --points points, and for its last point alone.
 """
 import argparse
-import datetime
 import json
 import pathlib
 import subprocess
@@ -25,6 +24,7 @@ import tempfile
 
 import common
 from common import HERE, timed
+from record import Record
 
 PASSES = [5, 10, 20, 40, 80, 160]
 
@@ -91,15 +91,15 @@ def arguments():
     return parser.parse_args()
 
 
-class Bench:
+class Bench(Record):
     def __init__(self, options, towline, python, work):
         self.options, self.towline, self.python, self.work = options, towline, python, pathlib.Path(work)
-        self.rows, self.notes = [], []
+        says = "; out of core under a memory limit, with the disk at 125 MB/s" if options.limited else ""
+        super().__init__("Penalties", f"`benchmarks/penalties.py` says what exactly is measured{says}.")
         self.kept = json.loads(pathlib.Path(options.peer_results).read_text()) if options.peer_results and pathlib.Path(options.peer_results).exists() else {}
 
     def row(self, what, towline, peer, ratio, goal=""):
-        self.rows.append([what, towline, peer, ratio if isinstance(ratio, str) else f"{ratio:.1f}", goal])
-        print(" | ".join(self.rows[-1]), file=sys.stderr, flush=True)
+        super().row(what, towline, peer, ratio if isinstance(ratio, str) else f"{ratio:.1f}", goal)
 
     def run(self, *command, limited=None):
         line = [self.towline, *map(str, command), "--json"]
@@ -234,24 +234,9 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.work) as work:
         bench = Bench(options, towline, python, work)
         for part in options.parts:
-            {"memory": memory, "core": core, "path": path}[part](bench)
-        write_record(options, bench, common.machine(), common.versions(towline, python))
-
-
-def write_record(options, bench, machine, versions):
-    date = datetime.date.today().isoformat()
-    text = f"# Penalties, {date}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}. "
-    text += "`benchmarks/penalties.py` says what exactly is measured"
-    text += "; out of core under a memory limit, with the disk at 125 MB/s.\n\n" if options.limited else ".\n\n"
-    text += common.table(["program", "version"], versions.items()) + "\n"
-    text += common.table(["what", "Towline", "peer", "ratio", "must reach"], bench.rows)
-    text += "".join(f"- {note}\n" for note in bench.notes)
-    records = pathlib.Path(options.records)
-    records.mkdir(parents=True, exist_ok=True)
-    (records / f"{date}-{options.record}.md").write_text(text)
-    record = {"schema": 1, "date": date, "machine": machine, "versions": versions, "rows": bench.rows, "notes": bench.notes}
-    (records / f"{date}-{options.record}.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(text)
+            with bench.part(part):
+                {"memory": memory, "core": core, "path": path}[part](bench)
+        bench.write(options.records, options.record, common.versions(towline, python))
 
 
 if __name__ == "__main__":
