@@ -6,7 +6,7 @@ impl Block {
     ///
     /// # Panics
     /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
-    /// [`Row`] relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data from outside is checked before it gets here.
+    /// [`Row`](super::Row) relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
         let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
         let indices = self.indices.own();
