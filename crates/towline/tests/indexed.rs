@@ -106,6 +106,26 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
 }
 
 #[test]
+fn a_run_that_is_cut_short_claims_no_more_than_it_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 900, 0.3);
+    let objective = objective(loss("hinge"), 20.0, 0.0, Some(0.0));
+    let indexed = IndexedOptions { wanted: 20, primal: false, beginning: Beginning { rows: 15, shuffled: true } };
+    for passes in 1..8 {
+        let options = TrainOptions { max_passes: passes, ..options(objective.clone(), 1e-9) };
+        let (trained, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
+        let certificate = trained.certificate;
+        assert!(
+            certificate.objective >= certificate.dual_objective * (1.0 - 1e-12),
+            "{passes} passes: {certificate:?}"
+        );
+        // The convex problem is never below the truncated one.
+        let reached = falls.last().copied().unwrap();
+        assert!(certificate.objective >= reached * (1.0 - 1e-12), "{passes} passes: {reached}, {certificate:?}");
+    }
+}
+
+#[test]
 fn active_rows_that_do_not_fit_wait_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 4000, 0.3);

@@ -75,6 +75,8 @@ struct Run<'a> {
 struct Best {
     weights: Vec<f64>,
     objective: f64,
+    /// That of the convex problem which they were found in: a bound for another problem says nothing of them.
+    certificate: Certificate,
 }
 
 impl<'a> Run<'a> {
@@ -108,11 +110,11 @@ impl<'a> Run<'a> {
             let (found, certificate) = (sums.truncated_objective(now), sums.certificate(now));
             let known = sums.reference_certificate(now, then);
             self.see(&limits, rounds.cost_so_far(pages), Some(certificate), rounds.weights.weights());
-            self.note(&mut best, known.objective, &rounds.reference);
+            self.note(&mut best, known.objective, known, &rounds.reference);
             if known.relative_gap() <= self.options.tolerance {
                 break (Status::Converged, known, rounds.reference.clone());
             }
-            self.note(&mut best, found, rounds.weights.weights());
+            self.note(&mut best, found, certificate, rounds.weights.weights());
             // F_s is that of the convex problem where no row has changed sides.
             let is_solved = certificate.relative_gap() <= self.options.tolerance;
             if is_solved && sums.crossed == 0 {
@@ -120,8 +122,7 @@ impl<'a> Run<'a> {
             }
             let Some(best) = &best else { continue };
             if let Some(status) = stop {
-                // The bound is that of the last problem; the weights are the best ones.
-                break (status, Certificate { objective: best.objective, ..certificate }, best.weights.clone());
+                break (status, best.certificate, best.weights.clone());
             }
             rounds.reference.copy_from_slice(&best.weights);
             rounds.begin_problem(pages)?;
@@ -198,9 +199,9 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps weights if F_s is lower than before.
-    fn note(&mut self, best: &mut Option<Best>, objective: f64, weights: &[f64]) {
+    fn note(&mut self, best: &mut Option<Best>, objective: f64, certificate: Certificate, weights: &[f64]) {
         if best.as_ref().is_none_or(|best| objective < best.objective) {
-            *best = Some(Best { weights: weights.to_vec(), objective });
+            *best = Some(Best { weights: weights.to_vec(), objective, certificate });
             self.observer.problem_solved(objective, weights);
         }
     }
