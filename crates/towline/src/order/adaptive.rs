@@ -6,7 +6,7 @@
 //! only once in p_max/p_min = 400 sweeps.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Visit, shuffle, unit};
+use super::{Order, Schedule, Visit, shuffle, unit};
 
 /// Change rate, least and largest preference: the paper's values.
 const RATE: f64 = 0.2;
@@ -26,12 +26,11 @@ pub struct Preferences {
 }
 
 impl Preferences {
-    /// Lays out a sweep over `rows` with as many visits as there are of them, in random order.
+    /// Lays out a sweep over `rows` with as many visits as there are of them, in random order, in a `schedule` that is empty.
     pub fn lay_out(&mut self, rows: &[u32], schedule: &mut Vec<u32>, random: &mut Xoshiro256PlusPlus) {
         self.first_sweep = !self.started;
         self.started = true;
         self.sweep_visits = rows.len().max(1) as f64;
-        schedule.clear();
         let mut left: f64 = rows.iter().map(|&row| f64::from(self.rows[row as usize])).sum();
         for &row in rows {
             let preference = f64::from(self.rows[row as usize]);
@@ -81,8 +80,7 @@ impl Preferences {
 pub struct Adaptive {
     preferences: Preferences,
     rows: Vec<u32>,
-    schedule: Vec<u32>,
-    at: usize,
+    schedule: Schedule,
 }
 
 impl Order for Adaptive {
@@ -90,15 +88,12 @@ impl Order for Adaptive {
         self.preferences.resize(rows);
         self.rows.clear();
         self.rows.extend(0..rows as u32);
-        self.preferences.lay_out(&self.rows, &mut self.schedule, random);
-        self.at = 0;
+        self.preferences.lay_out(&self.rows, self.schedule.begin(), random);
     }
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let row = self.schedule.get(self.at).copied();
-        self.at += 1;
-        row.map(|row| row as usize)
+        self.schedule.next()
     }
 
     #[inline]
@@ -127,11 +122,12 @@ mod tests {
         let mut visits = [0usize; 100];
         for _ in 0..200 {
             order.begin_sweep(100, &mut random);
-            assert!(order.schedule.len() <= 100);
+            let before: usize = visits.iter().sum();
             while let Some(row) = order.next() {
                 visits[row] += 1;
                 order.learn(row, Visit { gain: if row < 10 { 5.0 } else { 0.01 }, ..Visit::default() });
             }
+            assert!(visits.iter().sum::<usize>() - before <= 100);
         }
         let (good, bad): (usize, usize) = (visits[..10].iter().sum(), visits[10..].iter().sum());
         assert!(good as f64 / 10.0 > 20.0 * bad as f64 / 90.0, "{good} {bad}");

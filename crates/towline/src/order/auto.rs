@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::adaptive::Preferences;
 use super::shrinking::LeftOut;
-use super::{Order, Visit};
+use super::{Order, Schedule, Visit};
 
 /// Rows that matter, as often as they have been worth it.
 #[derive(Default)]
@@ -15,23 +15,19 @@ pub struct Auto {
     left_out: LeftOut,
     preferences: Preferences,
     rows: Vec<u32>,
-    schedule: Vec<u32>,
-    at: usize,
+    schedule: Schedule,
 }
 
 impl Order for Auto {
     fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
         self.preferences.resize(rows);
         self.left_out.begin_sweep(rows, &mut self.rows);
-        self.preferences.lay_out(&self.rows, &mut self.schedule, random);
-        self.at = 0;
+        self.preferences.lay_out(&self.rows, self.schedule.begin(), random);
     }
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let row = self.schedule.get(self.at).copied();
-        self.at += 1;
-        row.map(|row| row as usize)
+        self.schedule.next()
     }
 
     #[inline]

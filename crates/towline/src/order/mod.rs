@@ -6,12 +6,14 @@ mod adaptive;
 mod auto;
 mod noting;
 mod permutation;
+mod schedule;
 mod shrinking;
 
 pub use adaptive::Adaptive;
 pub use auto::Auto;
 pub use noting::{NewestFirst, Noting};
 pub use permutation::Permutation;
+use schedule::Schedule;
 pub use shrinking::Shrinking;
 
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,7 +1,7 @@
 //! Orders around an order, for the steps of a stream.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Visit, shuffle};
+use super::{Order, Schedule, Visit, shuffle};
 
 /// Notes what each row is worth keeping when other rows come (SBM, section 2.2), as its last visit has found it: rows that moved by how far, rows at a
 /// bound by how near they are to leaving it.
@@ -41,18 +41,19 @@ impl Order for Noting<'_> {
 /// learns from the visits, as from its own.
 pub struct NewestFirst<'a> {
     order: &'a mut dyn Order,
-    schedule: Vec<u32>,
-    at: usize,
+    schedule: Schedule,
 }
 
 impl<'a> NewestFirst<'a> {
     /// Rows from `newest` on are new. `order` has begun a sweep.
     pub fn new(order: &'a mut dyn Order, rows: usize, newest: usize, random: &mut Xoshiro256PlusPlus) -> Self {
-        let mut schedule: Vec<u32> = (newest as u32..rows as u32).chain(0..newest as u32).collect();
-        let (new, old) = schedule.split_at_mut(rows - newest);
+        let mut schedule = Schedule::default();
+        let visits = schedule.begin();
+        visits.extend((newest as u32..rows as u32).chain(0..newest as u32));
+        let (new, old) = visits.split_at_mut(rows - newest);
         shuffle(new, random);
         shuffle(old, random);
-        NewestFirst { order, schedule, at: 0 }
+        NewestFirst { order, schedule }
     }
 }
 
@@ -63,9 +64,7 @@ impl Order for NewestFirst<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let row = self.schedule.get(self.at).copied();
-        self.at += 1;
-        row.map(|row| row as usize)
+        self.schedule.next()
     }
 
     #[inline]

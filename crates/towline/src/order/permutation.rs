@@ -1,27 +1,23 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Visit, shuffle};
+use super::{Order, Schedule, Visit, shuffle};
 
 /// Every row once a sweep, in an order drawn anew each time.
 #[derive(Default)]
 pub struct Permutation {
-    rows: Vec<u32>,
-    at: usize,
+    schedule: Schedule,
 }
 
 impl Order for Permutation {
     fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
-        self.rows.clear();
-        self.rows.extend(0..rows as u32);
-        shuffle(&mut self.rows, random);
-        self.at = 0;
+        let visits = self.schedule.begin();
+        visits.extend(0..rows as u32);
+        shuffle(visits, random);
     }
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let row = self.rows.get(self.at).copied();
-        self.at += 1;
-        row.map(|row| row as usize)
+        self.schedule.next()
     }
 
     #[inline]

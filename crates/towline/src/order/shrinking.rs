@@ -4,7 +4,7 @@
 //! visited rows cannot tell when a row that was left out matters again; a scan over all rows does ([`Order::revise`]).
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Visit, shuffle};
+use super::{Order, Schedule, Visit, shuffle};
 
 /// Which rows are left out.
 pub struct LeftOut {
@@ -73,22 +73,19 @@ impl LeftOut {
 #[derive(Default)]
 pub struct Shrinking {
     left_out: LeftOut,
-    rows: Vec<u32>,
-    at: usize,
+    schedule: Schedule,
 }
 
 impl Order for Shrinking {
     fn begin_sweep(&mut self, rows: usize, random: &mut Xoshiro256PlusPlus) {
-        self.left_out.begin_sweep(rows, &mut self.rows);
-        shuffle(&mut self.rows, random);
-        self.at = 0;
+        let visits = self.schedule.begin();
+        self.left_out.begin_sweep(rows, visits);
+        shuffle(visits, random);
     }
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let row = self.rows.get(self.at).copied();
-        self.at += 1;
-        row.map(|row| row as usize)
+        self.schedule.next()
     }
 
     #[inline]
