@@ -138,19 +138,17 @@ impl<L: Loss> StreamModel<L> {
 
     /// Between the weights of now, which the last block has bent, and their mean, which is behind. After one step it is both.
     pub fn end(self) -> Vec<f64> {
-        let mut w = self.rows.problem.into_weights();
-        if !self.mean.is_empty() {
-            w.iter_mut().zip(&self.mean).for_each(|(w, mean)| *w = mean + LAST * (*w - mean));
-        }
-        w
+        mixed(self.rows.problem.into_weights(), &self.mean)
     }
 
-    /// The same for now.
+    /// What [`end`](Self::end) would give at this moment; the stream goes on.
     pub fn weights(&self) -> Vec<f64> {
-        let w = self.rows.problem.weights();
-        match self.mean.is_empty() {
-            true => w.to_vec(),
-            false => w.iter().zip(&self.mean).map(|(w, mean)| mean + LAST * (w - mean)).collect(),
-        }
+        mixed(self.rows.problem.weights().to_vec(), &self.mean)
     }
+}
+
+/// The weights where there is no mean, else between both.
+fn mixed(mut w: Vec<f64>, mean: &[f64]) -> Vec<f64> {
+    w.iter_mut().zip(mean).for_each(|(w, mean)| *w = mean + LAST * (*w - mean));
+    w
 }
