@@ -3,6 +3,7 @@ mod labelled;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use labelled::{loss, objective, rows as make_rows, text};
 use towline::budget::Budget;
@@ -105,23 +106,44 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
     }
 }
 
+/// Asks to stop after so many steps.
+struct Stops {
+    steps: usize,
+    stop: Arc<AtomicBool>,
+    reached: f64,
+}
+
+impl Observer for Stops {
+    fn step(&mut self, _step: &Step, _weights: &WeightsNow) {
+        self.steps = self.steps.saturating_sub(1);
+        if self.steps == 0 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn problem_solved(&mut self, objective: f64, _weights: &[f64]) {
+        self.reached = objective;
+    }
+}
+
 #[test]
 fn a_run_that_is_cut_short_claims_no_more_than_it_knows() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 900, 0.3);
-    let objective = objective(loss("hinge"), 20.0, 0.0, Some(0.0));
-    let indexed = IndexedOptions { wanted: 20, primal: false, beginning: Beginning { rows: 15, shuffled: true } };
-    for passes in 1..8 {
-        let options = TrainOptions { max_passes: passes, ..options(objective.clone(), 1e-9) };
-        let (trained, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
-        let certificate = trained.certificate;
-        assert!(
-            certificate.objective >= certificate.dual_objective * (1.0 - 1e-12),
-            "{passes} passes: {certificate:?}"
-        );
+    let indexed = IndexedOptions { wanted: 50, primal: false, beginning: Beginning { rows: 15, shuffled: true } };
+    for steps in 1..40 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let objective = objective(loss("hinge"), 20.0, 0.0, Some(0.0));
+        let options = TrainOptions { stop: stop.clone(), ..options(objective, 1e-9) };
+        let budget = Budget::unlimited();
+        let mut pages = PageCache::new(Arc::new(Forest::open(&store, &budget).unwrap()), &budget).unwrap();
+        let mut observer = Stops { steps, stop, reached: 0.0 };
+        let trained = indexed::train(&store, &mut pages, (&options, &indexed), &budget, &mut observer).unwrap();
+        let certificate = trained[0].certificate;
+        assert!(certificate.dual_objective <= certificate.objective * (1.0 + 1e-12), "{steps} steps: {certificate:?}");
         // The convex problem is never below the truncated one.
-        let reached = falls.last().copied().unwrap();
-        assert!(certificate.objective >= reached * (1.0 - 1e-12), "{passes} passes: {reached}, {certificate:?}");
+        let reached = observer.reached;
+        assert!(certificate.objective >= reached * (1.0 - 1e-12), "{steps} steps: {reached}, {certificate:?}");
     }
 }
 
