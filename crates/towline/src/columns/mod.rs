@@ -37,6 +37,9 @@ pub enum ColumnsError {
     /// The slope has jumps.
     #[error("--solver columns needs a loss with a continuous slope ({0}); use squared-hinge, or --solver dual")]
     Loss(LossError),
+    /// A feature has a weight for each of them.
+    #[error("--solver columns is for one output, and there are {0}; use --solver dual")]
+    Outputs(usize),
     /// No weight would be 0.
     #[error("--solver columns is for penalties that make weights 0: l1, elastic-net and group; use --solver dual")]
     Penalty,
@@ -50,7 +53,7 @@ pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
         fn visit<L: SmoothLoss>(self, _loss: L) {}
     }
     if objective.width() > 1 {
-        return Err(ColumnsError::Penalty);
+        return Err(ColumnsError::Outputs(objective.width()));
     }
     objective.loss.visit_smooth(IsSmooth).map_err(ColumnsError::Loss)?;
     match &objective.penalty {
