@@ -9,6 +9,7 @@ mod further;
 mod layout;
 mod row;
 mod shared;
+mod side_by_side;
 mod transpose;
 
 use std::borrow::Cow;

@@ -1,17 +1,15 @@
-//! One row and the kernels that every solver is written with: dot, add, norm, iterate; dot and add also for several vectors side by side.
+//! One row and the kernels that every solver is written with: dot, add, norm, iterate.
 //!
 //! A row knows the number of columns of its block, which is above each of its indices (the block checks that when rows come
 //! in). One comparison against the length of the dense vector therefore makes every access of the loop valid, and the loops
 //! themselves run without bounds checks.
 
-use crate::nearby::prefetch;
-
 /// A borrowed row: which columns, and which values.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// Every index of `kind` is below this.
-    columns: usize,
-    kind: Kind<'a>,
+    pub(super) columns: usize,
+    pub(super) kind: Kind<'a>,
 }
 
 /// How the values of a row lie in memory.
@@ -122,61 +120,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// `out_m ← Σ_j w_jm x_j` for as many vectors as `out` has room for, which lie side by side for each column.
-    ///
-    /// # Panics
-    /// If `w` is shorter than that takes.
-    #[inline]
-    pub fn dot_side_by_side(&self, w: &[f64], out: &mut [f64]) {
-        let width = out.len();
-        assert!(w.len() >= self.columns * width);
-        // Sixteen sums at a time stay in registers; each vector adds its terms in the stored order, however many there are.
-        let mut first = 0;
-        while first < width {
-            let left = &mut out[first..];
-            first += match left.len() {
-                16.. => self.lanes::<16>(w, width, first, left),
-                8.. => self.lanes::<8>(w, width, first, left),
-                4.. => self.lanes::<4>(w, width, first, left),
-                2.. => self.lanes::<2>(w, width, first, left),
-                _ => self.lanes::<1>(w, width, first, left),
-            };
-        }
-    }
-
-    /// The sums of `N` vectors from `first` on, into the beginning of `out`; says how many they are. `w` holds `width` vectors for every column.
-    #[inline(always)]
-    fn lanes<const N: usize>(&self, w: &[f64], width: usize, first: usize, out: &mut [f64]) -> usize {
-        let mut sums = [0.0f64; N];
-        self.for_each_ahead(|column, x, coming| {
-            let coming = coming as usize * width + first;
-            [0, N / 2, N - 1].into_iter().for_each(|lane| prefetch(w, coming + lane));
-            // SAFETY: the caller holds `w` against all columns, and `first + N` against `width`.
-            let weights = unsafe { &*w.as_ptr().add(column as usize * width + first).cast::<[f64; N]>() };
-            // By index, so that the sums stay in registers.
-            for lane in 0..N {
-                sums[lane] += weights[lane] * x;
-            }
-        });
-        out[..N].copy_from_slice(&sums);
-        N
-    }
-
-    /// `w_jm ← w_jm + steps_m x_j` for the vectors m that are named, of `width` ones that lie side by side for each column.
-    ///
-    /// # Panics
-    /// If `w` is shorter than that takes, or a vector is named that is not there.
-    #[inline]
-    pub fn add_side_by_side(&self, w: &mut [f64], width: usize, steps: &[(u32, f64)]) {
-        assert!(w.len() >= self.columns * width && steps.iter().all(|step| (step.0 as usize) < width));
-        self.for_each(|column, x| {
-            for &(vector, step) in steps {
-                // SAFETY: as above, and the vector is below `width`.
-                unsafe { *w.get_unchecked_mut(column as usize * width + vector as usize) += step * x };
-            }
-        });
-    }
-
     /// `Σ_j x_j²`.
     pub fn sq_norm(&self) -> f64 {
         match self.kind {
@@ -231,22 +174,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The same, with a column that comes a little later, for which memory can be asked.
-    #[inline(always)]
-    fn for_each_ahead(&self, mut f: impl FnMut(u32, f64, u32)) {
-        match self.kind {
-            Kind::Ones(columns) => ahead(columns, |_| 1.0, f),
-            Kind::Constant(columns, value) => ahead(columns, |_| value, f),
-            Kind::F32(columns, values) => ahead(columns, |k| values[k] as f64, f),
-            Kind::F64(columns, values) => ahead(columns, |k| values[k], f),
-            Kind::WideF32(columns, values) => ahead(columns, |k| values[k] as f64, f),
-            Kind::WideF64(columns, values) => ahead(columns, |k| values[k], f),
-            // The processor sees by itself where this goes.
-            Kind::DenseF32(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v as f64, c)),
-            Kind::DenseF64(values) => (0..).zip(values).for_each(|(c, &v)| f(c, v, c)),
-        }
-    }
-
     /// Column and value of each stored entry, in the stored order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         let kind = self.kind;
@@ -264,7 +191,7 @@ impl<'a> Row<'a> {
 }
 
 /// The number of a column, in either width.
-trait Column: Copy {
+pub(super) trait Column: Copy {
     fn place(self) -> usize;
 }
 
@@ -279,17 +206,6 @@ impl Column for u64 {
     #[inline(always)]
     fn place(self) -> usize {
         self as usize
-    }
-}
-
-/// How many entries ahead the weights of several vectors are asked for: enough to cover a miss, few enough to stay in the first cache.
-const LOOK_AHEAD: usize = 10;
-
-#[inline(always)]
-fn ahead<C: Column>(columns: &[C], value: impl Fn(usize) -> f64, mut f: impl FnMut(u32, f64, u32)) {
-    for (k, &column) in columns.iter().enumerate() {
-        let coming = columns.get(k + LOOK_AHEAD).unwrap_or(&column);
-        f(column.place() as u32, value(k), coming.place() as u32);
     }
 }
 

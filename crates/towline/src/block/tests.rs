@@ -62,6 +62,28 @@ proptest! {
         }
     }
 
+    /// To the bit, for every number of vectors that registers are shared out for, with and without weights behind those of the last column.
+    #[test]
+    fn vectors_side_by_side_are_as_many_plain_loops(width in 1usize..70, more in 0usize..5, (which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 13).prop_map(move |r| (w, r)))) {
+        let block = block(LAYOUTS[which], 13, &rows);
+        let w: Vec<f64> = (0..13 * width + more).map(|at| f64::from((at * 31 % 97) as u32) / 7.0 - 6.0).collect();
+        let steps: Vec<(u32, f64)> = (0..width as u32).step_by(3).map(|m| (m, 0.3 * f64::from(m) - 1.0)).collect();
+        for (i, entries) in rows.iter().enumerate() {
+            let row = block.row(i);
+            let sum = |m: usize| entries.iter().fold(0.0, |sum, &(column, x)| sum + w[column as usize * width + m] * x);
+            let plain: Vec<f64> = (0..width).map(sum).collect();
+            let (mut any, mut narrow) = (vec![f64::NAN; width], vec![f64::NAN; width]);
+            row.dot_side_by_side(&w, &mut any);
+            row.dot_narrow(&w, &mut narrow);
+            prop_assert_eq!(&any, &plain);
+            prop_assert_eq!(&narrow, &plain);
+            let (mut ours, mut added) = (w.clone(), w.clone());
+            row.add_side_by_side(&mut ours, width, &steps);
+            entries.iter().for_each(|&(column, x)| steps.iter().for_each(|&(m, step)| added[column as usize * width + m as usize] += step * x));
+            prop_assert_eq!(ours, added);
+        }
+    }
+
     #[test]
     fn retain_keeps_just_the_chosen_rows((which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 9).prop_map(move |r| (w, r))), mask in any::<u8>()) {
         let chosen = |i: usize| mask >> (i % 8) & 1 == 1;
