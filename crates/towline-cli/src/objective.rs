@@ -50,7 +50,7 @@ pub struct ObjectiveArguments {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum MulticlassChoice {
-    /// ovr where there are more than two classes
+    /// ovr where there are more than two classes; crammer-singer for a stream with the hinge loss
     Auto,
     /// One model per class against all others
     Ovr,
@@ -93,18 +93,11 @@ impl ObjectiveArguments {
 
     /// The same for a stream, whose labels are not known yet.
     pub fn for_stream(&self, c: f64) -> anyhow::Result<StreamOptions> {
-        if self.multiclass().is_some_and(|multiclass| multiclass != Multiclass::OneVsRest) {
-            bail!("a stream tells many classes apart one against all others; leave -s 4 out");
-        }
-        let loss = self.loss(None)?;
+        let multiclass = self.multiclass();
+        let loss = self.loss(multiclass)?;
         let mut options = StreamOptions::new(loss, positive_number("-C", c)?);
-        if !loss.is_classification() && (self.positive.is_some() || !self.class_weight.is_empty()) {
-            bail!(
-                "--positive and --class-weight are for classification, and the {} loss is for regression",
-                loss.name()
-            );
-        }
-        (options.bias, options.positive) = (self.bias, self.positive.clone());
+        self.check_regression(loss, multiclass)?;
+        (options.bias, options.positive, options.multiclass) = (self.bias, self.positive.clone(), multiclass);
         for word in &self.class_weight {
             let weight = word.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
             match weight {
@@ -146,6 +139,18 @@ impl ObjectiveArguments {
         Ok(AnyLoss::from_name(typed.or(own).unwrap_or("hinge"), self.epsilon, self.delta)?)
     }
 
+    /// Refuses options for classes where numbers are predicted.
+    fn check_regression(&self, loss: AnyLoss, multiclass: Option<Multiclass>) -> anyhow::Result<()> {
+        let for_classes = self.positive.is_some() || !self.class_weight.is_empty() || multiclass.is_some();
+        if for_classes && !loss.is_classification() {
+            bail!(
+                "--positive, --multiclass and --class-weight are for classification, and the {} loss is for regression",
+                loss.name()
+            );
+        }
+        Ok(())
+    }
+
     fn targets(&self, loss: AnyLoss, multiclass: Option<Multiclass>, manifest: &Manifest) -> anyhow::Result<Targets> {
         let labels = &manifest.labels;
         if !manifest.targets.is_empty() && !matches!(loss, AnyLoss::Squared(_)) {
@@ -156,12 +161,7 @@ impl ObjectiveArguments {
             );
         }
         if !loss.is_classification() {
-            if self.positive.is_some() || !self.class_weight.is_empty() || multiclass.is_some() {
-                bail!(
-                    "--positive, --multiclass and --class-weight are for classification, and the {} loss is for regression",
-                    loss.name()
-                );
-            }
+            self.check_regression(loss, multiclass)?;
             if labels.names.is_some() {
                 bail!("the labels are text, and the {} loss predicts numbers; use a classification loss", loss.name());
             }

@@ -69,7 +69,7 @@ fn save_every(text: &str) -> Result<SaveEvery, String> {
 }
 
 /// Options of `train` that have no meaning for a stream, by their names in the code and on the command line.
-const NOT_FOR_STREAMS: [(&str, &str); 14] = [
+const NOT_FOR_STREAMS: [(&str, &str); 13] = [
     ("tolerance", "--tolerance"),
     ("max_passes", "--max-passes"),
     ("max_time", "--max-time"),
@@ -79,7 +79,6 @@ const NOT_FOR_STREAMS: [(&str, &str); 14] = [
     ("penalty", "--penalty"),
     ("lambda", "--lambda"),
     ("intercept", "--intercept"),
-    ("multiclass", "--multiclass"),
     ("truncate", "--truncate"),
     ("init_rows", "--init-rows"),
     ("query_rows", "--query-rows"),
@@ -150,6 +149,9 @@ fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyh
         None => {}
     }
     options.rule = rule(arguments, options.loss)?;
+    if let (Some(rule), Some(_)) = (options.rule, options.multiclass) {
+        bail!("--method {} has its own way to tell many classes apart; leave --multiclass out", rule.name());
+    }
     options.rows = arguments.streams.rows;
     if options.rows.is_some() && !matches!(options.rule, Some(Baseline::Pegasos | Baseline::Sgd)) {
         bail!("--rows is for --method pegasos and sgd, whose steps follow from it; leave it out");

@@ -116,21 +116,21 @@ fn a_stream_in_one_block_is_batch_training() {
     let text = many_classes(400, false);
     let data = bench.write("rows.svm", &text);
     let (streamed, batch) = (bench.path("s.towm"), bench.path("b.towm"));
-    json(&feed(
-        &["train", "-", "--stream", "--rounds", "3000", "--loss", "squared-hinge", "-o", &streamed, "--json"],
-        &text,
-    ));
-    json(&feed(&["train", &data, "--loss", "squared-hinge", "--tolerance", "1e-10", "-o", &batch, "--json"], ""));
     let scores = |model: &str| -> Vec<f64> {
         let output = feed(&["predict", model, &data, "--scores"], "");
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
         text.split_whitespace().map(|word| word.parse().unwrap()).collect()
     };
-    let (a, b) = (scores(&streamed), scores(&batch));
-    assert_eq!(a.len(), 4 * 400);
-    let distance = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(distance < 1e-4, "scores are {distance} apart");
+    for kind in [["--loss", "squared-hinge"], ["--multiclass", "crammer-singer"], ["--multiclass", "softmax"]] {
+        let train = [&["train", "--json", "--memory", "64M"], &kind[..]].concat();
+        json(&feed(&[&train[..], &["-", "--stream", "--rounds", "3000", "-o", &streamed]].concat(), &text));
+        json(&feed(&[&train[..], &[&data, "--tolerance", "1e-10", "-o", &batch]].concat(), ""));
+        let (a, b) = (scores(&streamed), scores(&batch));
+        assert_eq!(a.len(), 4 * 400);
+        let distance = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(distance < 1e-4, "{kind:?}: scores are {distance} apart");
+    }
 }
 
 #[test]
@@ -139,11 +139,13 @@ fn classes_and_features_may_come_late() {
     let text = many_classes(3000, true);
     let data = bench.write("rows.svm", &many_classes(500, false));
     let model = bench.path("late.towm");
-    let run =
-        json(&feed(&["train", "-", "--stream", "--memory", "8M", "-o", &model, "--test", &data, "--json"], &text));
-    assert_eq!(run["classes"], serde_json::json!(["-1", "3", "7", "20"]));
-    assert!(run["steps"].as_u64().unwrap() > 3, "{run}");
-    assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.97, "{run}");
+    for way in ["auto", "ovr", "softmax"] {
+        let arguments = ["train", "-", "--stream", "--memory", "8M", "-o", &model, "--test", &data, "--json"];
+        let run = json(&feed(&[&arguments[..], &["--multiclass", way]].concat(), &text));
+        assert_eq!(run["classes"], serde_json::json!(["-1", "3", "7", "20"]));
+        assert!(run["steps"].as_u64().unwrap() > 3, "{way}: {run}");
+        assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.97, "{way}: {run}");
+    }
 }
 
 #[test]
@@ -279,6 +281,16 @@ fn mistakes_are_named() {
         "in place of --loss",
     );
     fails(&["train", "-", "--stream", "-o", &model, "--rows", "100"], rows, "--rows is for --method pegasos and sgd");
+    fails(
+        &["train", "-", "--stream", "-o", &model, "--method", "mira", "--multiclass", "ovr"],
+        rows,
+        "leave --multiclass out",
+    );
+    fails(
+        &["train", "-", "--stream", "-o", &model, "--multiclass", "softmax", "--loss", "hinge"],
+        rows,
+        "leave --loss out",
+    );
     fails(&["train", "-", "--stream", "-o", &model, "--method", "bmd"], rows, "leave --method out");
     fails(&["train", "-", "--stream", "-o", &model, "--method", "cw", "--rounds", "3"], rows, "--rounds");
     json(&feed(&["train", "-", "--stream", "-o", &model, "--json"], rows));

@@ -82,10 +82,15 @@ impl StreamClasses {
         class
     }
 
-    /// How many models tell them apart: one for two classes, else one for each.
-    pub fn models(&self, options: &StreamOptions) -> usize {
+    /// How many scores tell them apart: one for two classes, else one for each.
+    pub fn outputs(&self, options: &StreamOptions) -> usize {
         let single = !options.loss.is_classification() || options.positive.is_some();
         if single || self.len() <= 2 { 1 } else { self.len() }
+    }
+
+    /// How many of these scores a model has: all, or one.
+    pub fn width(&self, options: &StreamOptions) -> usize {
+        if options.multiclass() == Multiclass::OneVsRest { 1 } else { self.outputs(options) }
     }
 
     /// What labels mean to one of these models.
@@ -94,6 +99,9 @@ impl StreamClasses {
             return Targets::Numbers;
         }
         let classes = self.as_targets(&options.class_weights);
+        if self.width(options) > 1 {
+            return Targets::Classes { classes, multiclass: options.multiclass() };
+        }
         let class = match &options.positive {
             Some(name) => classes.named(name).unwrap_or(usize::MAX),
             // The one score of two classes speaks for the second.
@@ -116,13 +124,14 @@ impl StreamClasses {
 
     /// The targets of a finished model, and for each of its outputs the class in order of appearance: numbers ascending, names by the alphabet.
     /// With one output it is the class that is positive. `None` while fewer than two classes have come.
-    pub fn finished(&self, positive: Option<&str>, weights: &[(String, f64)]) -> Option<(Targets, Vec<usize>)> {
+    pub fn finished(&self, options: &StreamOptions) -> Option<(Targets, Vec<usize>)> {
+        let positive = options.positive.as_deref();
         let mut order: Vec<usize> = (0..self.len()).collect();
         match &self.numbers {
             Some(numbers) => order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b])),
             None => order.sort_by(|&a, &b| self.names[a].cmp(&self.names[b])),
         }
-        let known = self.as_targets(weights);
+        let known = self.as_targets(&options.class_weights);
         let label = |class: usize| self.numbers.as_ref().map_or(class as f64, |numbers| numbers[class]);
         if self.len() < 2 {
             return None;
@@ -134,7 +143,7 @@ impl StreamClasses {
                 names: order.iter().map(|&class| self.names[class].clone()).collect(),
                 weights: pick(&|class| known.weights[class]),
             };
-            return Some((Targets::Classes { classes, multiclass: Multiclass::OneVsRest }, order));
+            return Some((Targets::Classes { classes, multiclass: options.multiclass() }, order));
         }
         let second = match positive {
             Some(name) => (0..self.len()).find(|&class| same(&self.names[class], name))?,

@@ -1,4 +1,5 @@
 //! What a stream has learnt becomes a model.
+use super::learner::LearntWeights;
 use super::{StreamOptions, StreamReport};
 use crate::model::{Features, Header, Model, VERSION};
 use crate::objective::{Objective, Targets};
@@ -9,8 +10,7 @@ pub struct Learnt {
     pub targets: Targets,
     /// The class, in order of appearance, that each output speaks for.
     pub outputs: Vec<usize>,
-    /// The weights of each model by column, the constant feature last.
-    pub weights: Vec<Vec<f64>>,
+    pub weights: LearntWeights,
     pub features: Features,
     /// Whether features have names in the input.
     pub named: bool,
@@ -20,14 +20,13 @@ pub struct Learnt {
 pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> Model {
     let Learnt { targets, outputs, weights, features, named } = learnt;
     let is_turned = options.loss.is_classification() && options.positive.is_none() && outputs == [0];
-    let signed = |model: usize, column: usize| weights[model].get(column).copied().unwrap_or(0.0);
-    let weight = |output: usize, column: usize| match weights.len() {
+    let weight = |output: usize, column: usize| match weights.outputs() {
         // One score speaks for the second class that came.
-        1 if is_turned => -signed(0, column),
-        1 => signed(0, column),
-        _ => signed(outputs[output], column),
+        1 if is_turned => -weights.get(0, column),
+        1 => weights.get(0, column),
+        _ => weights.get(outputs[output], column),
     };
-    let constant = weights[0].len() - 1;
+    let constant = weights.columns();
     let intercepts: Vec<f64> = (0..outputs.len()).map(|output| weight(output, constant) * options.bias).collect();
     let columns = features.len().min(constant);
     let (features, weights) = Model::collect(features, columns, intercepts.len(), weight);

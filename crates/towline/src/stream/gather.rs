@@ -194,7 +194,7 @@ impl Gather<'_> {
         let (targets, outputs) = match options.loss.is_classification() {
             false if self.report.rows == 0 => return Ok(None),
             false => (Targets::Numbers, vec![0]),
-            true => match self.classes.finished(options.positive.as_deref(), &options.class_weights) {
+            true => match self.classes.finished(options) {
                 Some(finished) => finished,
                 None => return Ok(None),
             },

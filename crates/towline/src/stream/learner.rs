@@ -29,11 +29,42 @@ pub trait StreamLearner: Send {
     /// No more rows will come: those that are here make room. The weights are asked for once more.
     fn end(&mut self);
 
-    /// The weights of each model by column, the constant feature last. Of two classes the second has the only one.
-    fn weights(&mut self) -> Vec<Vec<f64>>;
+    /// What was learnt so far.
+    fn weights(&mut self) -> LearntWeights;
 
-    /// Takes over weights, one vector per model, the constant feature last.
+    /// Takes over weights, one vector per output, the constant feature last.
     fn begin_with(&mut self, weights: Vec<Vec<f64>>);
+}
+
+/// Weights by column, the constant feature last. Of two classes the second has the only output.
+pub struct LearntWeights {
+    /// Those of one output after the other, or of as many as `width` says side by side.
+    pub vectors: Vec<Vec<f64>>,
+    /// Outputs in a vector.
+    pub width: usize,
+}
+
+impl LearntWeights {
+    /// One vector for each output.
+    pub fn each(vectors: Vec<Vec<f64>>) -> Self {
+        LearntWeights { vectors, width: 1 }
+    }
+
+    /// How many outputs have weights.
+    pub fn outputs(&self) -> usize {
+        self.vectors.len() * self.width
+    }
+
+    /// How many columns there are before the constant feature.
+    pub fn columns(&self) -> usize {
+        self.vectors[0].len() / self.width - 1
+    }
+
+    /// The weight of a column; 0 for one that has come since.
+    pub fn get(&self, output: usize, column: usize) -> f64 {
+        let (vector, place) = (output / self.width, output % self.width);
+        self.vectors[vector].get(column * self.width + place).copied().unwrap_or(0.0)
+    }
 }
 
 /// Room for rows: those that stay, and all.

@@ -4,10 +4,9 @@
 //! the test rows right, thirty 84.9 % as the exact model. Where there are more features than rows (text), a second sweep gains a fifth of the first one, and fits
 //! the block rather than the data. How fast gains fall tells which of the two it is.
 use super::StreamOptions;
-use crate::loss::Loss;
-use crate::objective::Objective;
+use super::problem::StreamProblem;
 use crate::residents::Residents;
-use crate::trainer::{Identity, OwnRows, Problem, ProblemRows, Selection, Single};
+use crate::trainer::{ProblemRows, Selection, insert_columns};
 
 /// Sweeps per step, at most, where no number was given.
 const MOST_SWEEPS: u32 = 30;
@@ -23,8 +22,8 @@ const LOOK_AGAIN: u64 = 8;
 const LAST: f64 = 1.0 / 3.0;
 
 /// A model, its rows, and the mean of its weights.
-pub struct StreamModel<L: Loss> {
-    pub rows: ProblemRows<Single<L, Identity>>,
+pub struct StreamModel {
+    pub rows: ProblemRows<dyn StreamProblem>,
     /// Those of its rows from here on are new.
     pub newest: usize,
     /// Rows that have come.
@@ -41,12 +40,14 @@ pub struct StreamModel<L: Loss> {
     counted: f64,
 }
 
-impl<L: Loss> StreamModel<L> {
-    /// w = 0.
-    pub fn new(loss: L, objective: Objective, columns: usize, options: &StreamOptions, averages: bool) -> Self {
-        let link = Identity::for_stream(columns, objective.bias);
+/// For each output of a model that takes over from another: the output of the other that it begins with, and what this is multiplied by.
+pub type Shares = Vec<Option<(usize, f64)>>;
+
+impl StreamModel {
+    /// No row has come.
+    pub fn new(problem: Box<dyn StreamProblem>, options: &StreamOptions, averages: bool) -> Self {
         StreamModel {
-            rows: ProblemRows::new(Box::new(Single::new(loss, link, objective)), options.order, options.seed),
+            rows: ProblemRows::new(problem, options.order, options.seed),
             newest: 0,
             taught: 0,
             steps: 0,
@@ -58,24 +59,34 @@ impl<L: Loss> StreamModel<L> {
         }
     }
 
-    /// What tells the second of two classes from the first tells, the other way round, the first from the second.
-    pub fn turn(&mut self, other: &Self) {
-        let turned = |weights: &[f64]| weights.iter().map(|w| -w).collect::<Vec<f64>>();
-        self.rows.problem.link_mut().begin_with(turned(other.rows.problem.weights()));
-        self.rows.problem.set_rows(other.rows.problem.turned_rows());
-        self.rows.numbers = other.rows.numbers.clone();
+    /// Outputs.
+    pub fn width(&self) -> usize {
+        self.rows.problem.width()
+    }
+
+    /// Begins with what another model has learnt, and with its rows.
+    pub fn take_over(&mut self, other: &Self, shares: &Shares, residents: &Residents) {
+        let shared = |numbers: &[f64]| -> Vec<f64> {
+            let each = numbers.chunks_exact(other.width());
+            each.flat_map(|of| shares.iter().map(|share| share.map_or(0.0, |(output, part)| part * of[output])))
+                .collect()
+        };
+        self.rows.problem.begin_with(shared(other.rows.problem.weights()));
+        for (i, &number) in other.rows.numbers.iter().enumerate() {
+            let info = residents.block.info(number as usize);
+            self.rows.push(residents, number, &info, &shared(other.rows.problem.duals(i)));
+        }
         self.rows.order.resize(self.rows.numbers.len());
-        (self.mean, self.averages) = (turned(&other.mean), other.averages);
+        (self.mean, self.averages) = (shared(&other.mean), other.averages);
         (self.taught, self.steps, self.enough) = (other.taught, other.steps, other.enough);
         (self.averaged, self.counted) = (other.averaged, other.counted);
     }
 
     /// More columns have come; the constant feature stays the last one.
     pub fn grow(&mut self, columns: usize) {
-        self.rows.problem.link_mut().grow(columns);
-        if let Some(constant) = self.mean.pop() {
-            self.mean.resize(columns, 0.0);
-            self.mean.push(constant);
+        self.rows.problem.grow(columns);
+        if !self.mean.is_empty() {
+            insert_columns(&mut self.mean, self.rows.problem.width(), columns);
         }
     }
 
@@ -86,7 +97,7 @@ impl<L: Loss> StreamModel<L> {
 
     /// Takes over weights. The mean is that of the steps from here on: where every call of many goes on from the last with one step, it must not hold it back.
     pub fn begin_with(&mut self, weights: Vec<f64>) {
-        self.rows.problem.link_mut().begin_with(weights);
+        self.rows.problem.begin_with(weights);
     }
 
     /// Sweeps over its rows, as often as asked for or as long as it pays, and looks which rows are worth keeping.

@@ -1,15 +1,21 @@
 //! Models that learn block after block and forget the rows that they drop (SBM, section 4).
 use rayon::prelude::*;
 
-use super::learner::{Room, StreamLearner, predict_each};
+use super::learner::{LearntWeights, Room, StreamLearner, predict_each};
 use super::model::StreamModel;
+use super::problem;
 use super::{StreamClasses, StreamOptions};
 use crate::block::{Block, Layout, Row};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::residents::Residents;
-use crate::trainer::{OwnRows, choose, renumber};
+use crate::trainer::{choose, renumber};
+
+/// What a model of one output keeps of a row.
+pub const MODEL_ROW_BYTES: u64 = 80;
+/// Room for the rows of so many models is paid for together with the rows.
+pub const FEW_MODELS: u64 = 8;
 
 /// One model, or one for each class.
 pub struct Models<L: Loss> {
@@ -21,7 +27,7 @@ pub struct Models<L: Loss> {
     residents: Residents,
     /// Which of them stay when new rows come.
     keep: Vec<bool>,
-    models: Vec<StreamModel<L>>,
+    models: Vec<StreamModel>,
     /// Their weights, when all is over.
     ended: Vec<Vec<f64>>,
     /// Whether there is room for the means of their weights.
@@ -58,22 +64,52 @@ impl<L: Loss> Models<L> {
     }
 
     fn pay(&mut self) -> Result<(), BudgetError> {
-        let models = self.classes.models(&self.options) as u64;
-        let vector_bytes = 8 * (self.columns as u64 + 1);
-        // Weights and their mean; one vector at a time grows into a new place while the old one is there.
-        if self.averages && self.weights.resize((2 * models + 1) * vector_bytes).is_ok() {
+        let outputs = self.classes.outputs(&self.options) as u64;
+        let column_bytes = 8 * (self.columns as u64 + 1);
+        // The weights of one model at a time grow into a new place while the old ones are there.
+        let growing = self.classes.width(&self.options) as u64;
+        // Weights and their mean.
+        if self.averages && self.weights.resize((2 * outputs + growing) * column_bytes + self.state_bytes()).is_ok() {
             return Ok(());
         }
         // Without room for means, the last weights have to do.
         self.averages = false;
         self.models.iter_mut().for_each(StreamModel::forget_mean);
-        self.weights.resize((models + 1) * vector_bytes)
+        self.weights.resize((outputs + growing) * column_bytes + self.state_bytes())
     }
 
-    fn new_model(&self, model: usize) -> StreamModel<L> {
+    /// What models keep of all rows, beyond what was paid for with the rows.
+    fn state_bytes(&self) -> u64 {
+        let (outputs, width) = (self.classes.outputs(&self.options) as u64, self.classes.width(&self.options) as u64);
+        let row_bytes = outputs / width * MODEL_ROW_BYTES + outputs * 8;
+        row_bytes.saturating_sub(FEW_MODELS * MODEL_ROW_BYTES) * self.room.all.0
+    }
+
+    fn new_model(&self, model: usize) -> StreamModel {
         let StreamOptions { loss, c, bias, .. } = self.options;
         let objective = Objective { bias, ..Objective::new(loss, c, self.classes.targets(model, &self.options)) };
-        StreamModel::new(self.loss, objective, self.columns, &self.options, self.averages)
+        StreamModel::new(problem::make(self.loss, objective, self.columns), &self.options, self.averages)
+    }
+
+    /// Classes have come, and all are in one objective.
+    fn widen(&mut self, width: usize) -> Result<(), BudgetError> {
+        let mut new = self.new_model(0);
+        if let [old] = &self.models[..] {
+            // Old and new weights and means are there at once.
+            let bytes = self.weights.bytes();
+            self.weights.resize(bytes + 2 * 8 * (old.width() * (self.columns + 1)) as u64)?;
+            // One score w for two classes is half of it for the second and as much against the first.
+            let share = |class: usize| match (old.width(), class) {
+                (1, 0) => Some((0, -0.5)),
+                (1, 1) => Some((0, 0.5)),
+                (known, class) => (class < known).then_some((class, 1.0)),
+            };
+            new.take_over(old, &(0..width).map(share).collect(), &self.residents);
+            self.models.clear();
+            self.weights.resize(bytes)?;
+        }
+        self.models = vec![new];
+        Ok(())
     }
 }
 
@@ -94,13 +130,17 @@ impl<L: Loss> StreamLearner for Models<L> {
         }
         self.classes = classes.clone();
         self.pay()?;
-        let wanted = self.classes.models(&self.options);
-        if self.models.len() == 1 && wanted > 1 {
+        let (outputs, width) = (self.classes.outputs(&self.options), self.classes.width(&self.options));
+        if width > 1 {
+            return self.widen(width);
+        }
+        if self.models.len() == 1 && outputs > 1 {
+            // What tells the second of two classes from the first tells, the other way round, the first from the second.
             let mut first = self.new_model(0);
-            first.turn(&self.models[0]);
+            first.take_over(&self.models[0], &vec![Some((0, -1.0))], &self.residents);
             self.models.insert(0, first);
         }
-        for model in self.models.len()..wanted {
+        for model in self.models.len()..outputs {
             let mut new = self.new_model(model);
             // Rows that have stayed are of other classes.
             for number in 0..self.residents.rows() {
@@ -120,9 +160,15 @@ impl<L: Loss> StreamLearner for Models<L> {
 
     fn predict(&self, rows: &Block, out: &mut Vec<f64>) {
         let margins = |row: Row, scores: &mut [f64]| {
-            scores.iter_mut().zip(&self.models).for_each(|(score, model)| *score = model.rows.problem.margin(row));
+            let mut scores = scores;
+            for model in &self.models {
+                let (own, others) = scores.split_at_mut(model.width());
+                model.rows.problem.margins(row, own);
+                scores = others;
+            }
         };
-        predict_each(rows, self.models.len(), self.options.loss, margins, out);
+        let outputs = self.models.iter().map(StreamModel::width).sum();
+        predict_each(rows, outputs, self.options.loss, margins, out);
     }
 
     fn take(&mut self, rows: &mut Block) {
@@ -136,10 +182,11 @@ impl<L: Loss> StreamLearner for Models<L> {
             model.rows.retain(&self.keep, &numbers);
             model.newest = model.rows.problem.rows();
             model.taught += u64::from(new);
+            let zeros = vec![0.0; model.width()];
             for number in 0..new {
                 let info = self.residents.block.info(number as usize);
                 if model.rows.problem.wants(&info) {
-                    model.rows.push(&self.residents, number, &info, &[0.0]);
+                    model.rows.push(&self.residents, number, &info, &zeros);
                 }
             }
         }
@@ -148,7 +195,7 @@ impl<L: Loss> StreamLearner for Models<L> {
 
     fn learn(&mut self) {
         let (residents, options) = (&self.residents, &self.options);
-        let solve = |model: &mut StreamModel<L>| model.learn(residents, options);
+        let solve = |model: &mut StreamModel| model.learn(residents, options);
         match (&mut self.models[..], &self.threads) {
             (many @ [_, _, ..], Some(threads)) => threads.install(|| many.par_iter_mut().for_each(solve)),
             (models, _) => models.iter_mut().for_each(solve),
@@ -165,16 +212,86 @@ impl<L: Loss> StreamLearner for Models<L> {
         let _ = self.weights.resize(0);
     }
 
-    fn weights(&mut self) -> Vec<Vec<f64>> {
-        match self.ended.is_empty() {
+    fn weights(&mut self) -> LearntWeights {
+        let width = self.classes.width(&self.options);
+        let vectors = match self.ended.is_empty() {
             true => self.models.iter().map(StreamModel::weights).collect(),
             false => std::mem::take(&mut self.ended),
-        }
+        };
+        LearntWeights { vectors, width }
     }
 
     fn begin_with(&mut self, weights: Vec<Vec<f64>>) {
-        for (model, weights) in self.models.iter_mut().zip(weights) {
-            model.begin_with(weights);
+        for (model, weights) in self.models.iter_mut().zip(weights.chunks(self.classes.width(&self.options))) {
+            let columns = weights.first().map_or(0, Vec::len);
+            model.begin_with((0..columns).flat_map(|column| weights.iter().map(move |of| of[column])).collect());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::RowInfo;
+    use crate::input::RowBatch;
+    use crate::loss::{AnyLoss, Hinge};
+    use crate::objective::Multiclass;
+
+    const COLUMNS: usize = 7;
+
+    fn some_rows(classes: u64, count: u64) -> Block {
+        let mut rows = Block::new(Layout::SPARSE_F32, COLUMNS);
+        for id in 0..count {
+            let label = (id % classes) as f64;
+            let columns = [id % classes, 3 + id * 5 % 3, 6];
+            let values = [1.0, 0.5, (id % 4) as f64];
+            let info = RowInfo { label, weight: 1.0, group: 0, id };
+            rows.push_arrays(info, columns.into_iter().map(|column| column as u32), values.into_iter());
+        }
+        rows
+    }
+
+    fn classes(count: usize) -> StreamClasses {
+        let mut batch = RowBatch::default();
+        (0..count).for_each(|class| batch.end_row(class as f64));
+        let mut classes = StreamClasses::default();
+        classes.resolve(&batch, &mut Vec::new());
+        classes
+    }
+
+    /// W is the sum of all rows times their dual variables while none has been dropped, also when two classes become three, and three four.
+    #[test]
+    fn weights_stay_the_sum_of_rows_when_classes_come() {
+        for multiclass in Multiclass::ALL {
+            let loss = AnyLoss::Hinge(Hinge);
+            let options = StreamOptions { multiclass: Some(multiclass), bias: 1.0, ..StreamOptions::new(loss, 0.5) };
+            let room = Room { cache: (100, 1000), new: (100, 1000), all: (200, 2000) };
+            let empty = Block::new(Layout::SPARSE_F32, 0);
+            let mut models = Models::new(Hinge, &options, room, empty, &Budget::unlimited()).unwrap();
+            models.grow(COLUMNS).unwrap();
+            for count in 2..5 {
+                models.know(&classes(count)).unwrap();
+                models.take(&mut some_rows(count as u64, 12));
+                models.learn();
+            }
+            assert_eq!(models.residents.rows(), 36);
+            for model in &models.models {
+                let width = model.width();
+                let mut sums = vec![0.0; (COLUMNS + 1) * width];
+                for (i, &number) in model.rows.numbers.iter().enumerate() {
+                    let row = models.residents.block.row(number as usize);
+                    for (m, &dual) in model.rows.problem.duals(i).iter().enumerate() {
+                        let mut times = vec![0.0; COLUMNS];
+                        row.add_to(&mut times, dual);
+                        times.push(dual * options.bias);
+                        times.iter().enumerate().for_each(|(column, value)| sums[column * width + m] += value);
+                    }
+                }
+                let weights = model.rows.problem.weights();
+                let distance = sums.iter().zip(weights).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(distance < 1e-12, "{multiclass:?}: {distance}");
+                assert!(weights.iter().any(|w| w.abs() > 0.1));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The top-1 rule for many classes (SBM, section 5): the true class is promoted, the best of the wrong ones demoted, by what the rule for two classes says of
 //! the difference of their margins. Models are averages, as over a store.
-use super::learner::StreamLearner;
+use super::learner::{LearntWeights, StreamLearner};
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::{Averaged, Baseline, Confident};
 use crate::block::{Block, Layout, Row};
@@ -199,15 +199,15 @@ impl StreamLearner for TopOne {
         self.rows = Block::new(Layout::SPARSE_F32, 0);
     }
 
-    fn weights(&mut self) -> Vec<Vec<f64>> {
+    fn weights(&mut self) -> LearntWeights {
         match self.vectors.len() {
             // Of two sides the second has the score.
             2 => {
                 let (first, mut second) = (self.written(0), self.written(1));
                 second.iter_mut().zip(first).for_each(|(w, other)| *w -= other);
-                vec![second]
+                LearntWeights::each(vec![second])
             }
-            many => (0..many).map(|m| self.written(m)).collect(),
+            many => LearntWeights::each((0..many).map(|m| self.written(m)).collect()),
         }
     }
 

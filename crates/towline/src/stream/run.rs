@@ -6,6 +6,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::gather::Gather;
 use super::learner::{self, Room};
+use super::models::{FEW_MODELS, MODEL_ROW_BYTES};
 use super::report::{StreamError, StreamReport, Watch};
 use super::serve::{Answer, Work, serve};
 use super::start::begin_with;
@@ -73,8 +74,7 @@ pub fn stream(
 /// Room for two blocks that go round: one is filled while the learner works on the other, and each has room for new rows and those that stay.
 fn divide(bytes: u64, cache_share: f64) -> Room {
     // What a row takes in its block, and in the models of a few classes; and values of 4 bytes with columns of 4.
-    const MODELS: u64 = 8;
-    let row_bytes = Residents::bytes(Layout::SPARSE_F32, 1, 0) + 80 * MODELS;
+    let row_bytes = Residents::bytes(Layout::SPARSE_F32, 1, 0) + MODEL_ROW_BYTES * FEW_MODELS;
     let whole = bytes as f64 / 2.0;
     let split = |bytes: f64| {
         let rows = (bytes / 3.0) as u64 / row_bytes;

@@ -4,7 +4,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::StreamClasses;
-use super::learner::StreamLearner;
+use super::learner::{LearntWeights, StreamLearner};
 use super::report::Progressive;
 use crate::block::Block;
 use crate::budget::BudgetError;
@@ -26,7 +26,7 @@ pub enum Answer {
     /// The rows have been learnt.
     Learnt { progressive: Progressive, seconds: f64 },
     /// The weights, as the learner has them.
-    Weights(Vec<Vec<f64>>),
+    Weights(LearntWeights),
     /// The rows are gone.
     Ended,
     /// The budget has no room for them.

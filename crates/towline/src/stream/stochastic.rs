@@ -2,7 +2,7 @@
 //!
 //! Both minimise ½λ‖w‖² plus the mean loss with λ = 1/(nC). n is the number of rows that the user expects, or, without one and beyond it, the number
 //! that have come.
-use super::learner::{StreamLearner, predict_each};
+use super::learner::{LearntWeights, StreamLearner, predict_each};
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::{Baseline, Descent, descent};
 use crate::block::{Block, Layout, Row};
@@ -48,7 +48,7 @@ impl Stochastic {
 
     fn pay(&mut self) -> Result<(), BudgetError> {
         // w and its lag, and one that grows.
-        let vectors = 2 * self.classes.models(&self.options) as u64 + 1;
+        let vectors = 2 * self.classes.outputs(&self.options) as u64 + 1;
         self.paid.resize(vectors * 8 * (self.columns as u64 + 1))
     }
 
@@ -89,7 +89,7 @@ impl StreamLearner for Stochastic {
     fn know(&mut self, classes: &StreamClasses) -> Result<(), BudgetError> {
         self.classes = classes.clone();
         self.pay()?;
-        let wanted = self.classes.models(&self.options);
+        let wanted = self.classes.outputs(&self.options);
         if self.models.len() == 1 && wanted > 1 {
             // What told the second class from the first tells, the other way round, the first from the second.
             let mut rule = self.models[0].rule.copy();
@@ -143,13 +143,13 @@ impl StreamLearner for Stochastic {
         self.rows = Block::new(Layout::SPARSE_F32, 0);
     }
 
-    fn weights(&mut self) -> Vec<Vec<f64>> {
+    fn weights(&mut self) -> LearntWeights {
         let written = |model: &Model| {
             let mut w = vec![0.0; self.columns + 1];
             model.rule.write(&mut w);
             w
         };
-        self.models.iter().map(written).collect()
+        LearntWeights::each(self.models.iter().map(written).collect())
     }
 
     fn begin_with(&mut self, _weights: Vec<Vec<f64>>) {}

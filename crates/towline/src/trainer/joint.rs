@@ -12,7 +12,7 @@ use super::side_by_side::{SideBySide, add_row, margins_of};
 use crate::block::{Row, RowInfo};
 use crate::loss::joint::{JointLoss, JointRow};
 use crate::nearby::prefetch;
-use crate::objective::Objective;
+use crate::objective::{Objective, Targets};
 use crate::order::{Order, Visit};
 use crate::residents::View;
 use crate::solver::Sweep;
@@ -54,6 +54,21 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
             look_back: None,
             room: Room::new(width),
         }
+    }
+
+    /// The weights.
+    pub fn link(&self) -> &K {
+        &self.link
+    }
+
+    /// The weights, to change them from outside.
+    pub fn link_mut(&mut self) -> &mut K {
+        &mut self.link
+    }
+
+    /// Labels mean something else from now on; there are as many outputs as before.
+    pub fn set_targets(&mut self, targets: Targets) {
+        self.objective.targets = targets;
     }
 
     fn target_width(&self) -> usize {

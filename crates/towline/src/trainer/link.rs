@@ -1,5 +1,6 @@
 //! How the dual sum v = Σ βx becomes weights: the part of a run that depends on the penalty.
 use super::certificate::{Certificate, Scan};
+use super::side_by_side::insert_columns;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::nearby::large_zeroed;
@@ -79,10 +80,7 @@ impl Identity {
 
     /// More columns have come; the constant feature stays the last one.
     pub fn grow(&mut self, columns: usize) {
-        if let Some(constant) = self.w.pop() {
-            self.w.resize(columns, 0.0);
-            self.w.push(constant);
-        }
+        insert_columns(&mut self.w, 1, columns);
     }
 
     /// Takes over weights.

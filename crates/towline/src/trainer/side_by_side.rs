@@ -2,7 +2,7 @@
 use super::certificate::Certificate;
 use super::proximal_certificate::{ProximalScan, Scanned};
 use crate::block::Row;
-use crate::nearby::large_zeroed;
+use crate::nearby::{ask_for_large_pages, large_zeroed};
 use crate::penalty::AnyPenalty;
 
 /// Weights that follow V = Σ xβᵀ, with all that a run asks of them between sweeps; [`super::link::Link`] is the same for one weight per column.
@@ -69,6 +69,35 @@ impl Plain {
         let zeros = || large_zeroed((columns + 1) * width);
         Plain { w: zeros(), v: zeros(), bias, width, penalty: AnyPenalty::default() }
     }
+}
+
+impl Plain {
+    /// W = 0 for a stream, which has no scans.
+    pub fn for_stream(columns: usize, width: usize, bias: f64) -> Self {
+        let w = large_zeroed((columns + 1) * width);
+        Plain { w, v: Vec::new(), bias, width, penalty: AnyPenalty::default() }
+    }
+
+    /// More columns have come; the constant feature stays the last one.
+    pub fn grow(&mut self, columns: usize) {
+        insert_columns(&mut self.w, self.width, columns);
+    }
+
+    /// Takes over weights.
+    pub fn begin_with(&mut self, weights: Vec<f64>) {
+        self.w = weights;
+    }
+}
+
+/// Makes room for so many columns in all before the constant feature, which stays the last one.
+pub fn insert_columns(weights: &mut Vec<f64>, width: usize, columns: usize) {
+    let Some(constant) = weights.len().checked_sub(width) else { return };
+    let constants = weights.split_off(constant);
+    // To the number: a model that has paid for its columns must not hold more.
+    weights.reserve_exact((columns + 1) * width - constant);
+    weights.resize(columns * width, 0.0);
+    weights.extend(constants);
+    ask_for_large_pages(weights);
 }
 
 /// `margins ← Wᵀx` with a constant feature of value `bias` last.

@@ -44,16 +44,6 @@ impl<L: Loss, K: Link, S> Single<L, K, S> {
         RowState { y, c, sq_norm, beta: dual.clamp(low, high) }
     }
 
-    /// Its rows with the signs of targets and dual variables turned, for a model of the other side.
-    pub fn turned_rows(&self) -> Vec<RowState> {
-        self.states.iter().map(|state| RowState { y: -state.y, beta: -state.beta, ..*state }).collect()
-    }
-
-    /// Takes over rows.
-    pub fn set_rows(&mut self, rows: Vec<RowState>) {
-        self.states = rows;
-    }
-
     /// The weights, to change them from outside.
     pub fn link_mut(&mut self) -> &mut K {
         &mut self.link
