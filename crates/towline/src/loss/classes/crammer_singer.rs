@@ -20,11 +20,12 @@ fn lead(class: usize, margins: &[f64]) -> f64 {
 /// passes, where sorting would cost as much as the margins of a short row.
 fn level(places: &[f64], total: f64) -> f64 {
     let mut nu = f64::NEG_INFINITY;
-    let mut free = 0;
+    let mut free = usize::MAX;
     loop {
         let above = places.iter().filter(|&&place| place > nu);
         let (sum, count) = above.fold((0.0, 0usize), |(sum, count), place| (sum + place, count + 1));
-        if count == free || count == 0 {
+        // Rounding may bring back a class that lies at ν: only fewer classes are a step further.
+        if count >= free || count == 0 {
             return nu;
         }
         (nu, free) = ((sum - total) / count as f64, count);
@@ -83,5 +84,17 @@ impl ClassLoss for CrammerSinger {
         let others = (0..margins.len()).filter(|&m| m != corner).map(|m| granted(class, m, margins));
         // Two margins may move towards each other.
         (0.5 * (granted(class, corner, margins) - others.fold(f64::NEG_INFINITY, f64::max))).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ν is 0.1, and which classes lie above it depends on rounding.
+    #[test]
+    fn the_level_is_found_where_classes_lie_at_it() {
+        let nu = level(&[0.175, 0.1, 0.175, 0.1, 0.175, 0.175], 0.3);
+        assert!((nu - 0.1).abs() < 1e-15, "{nu}");
     }
 }
