@@ -14,14 +14,13 @@ use towline::store::DiskStore;
 use towline::store::features::FeatureMap;
 use towline::trainer::{Status, StoreFingerprint, TrainOptions, train_all};
 
-use crate::exit::NOT_CONVERGED;
 use crate::grid::{self, Grid};
 use crate::input::InputArguments;
 use crate::objective::{ObjectiveArguments, positive_number};
-use crate::pack::{pack_beside, stop_once};
+use crate::pack::{pack_beside, stop_on_signal};
 use crate::resume::{self, From};
 use crate::trace::Watcher;
-use crate::{show, size, summary};
+use crate::{exit, show, size, summary};
 
 /// Arguments of `towline cv`.
 #[derive(clap::Args)]
@@ -97,8 +96,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let objectives = objectives(arguments, &store, &budget)?;
     let folds = folds(arguments, &store, &budget)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    stop_on_signal(&stop)?;
     let how = TrainOptions {
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
         max_passes: arguments.max_passes,
@@ -119,7 +117,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     watcher.finish()?;
     if stop.load(Ordering::Relaxed) {
         eprintln!("towline: interrupted; the same command goes on from {}", unfinished.folder.display());
-        return Ok(ExitCode::from(130));
+        return Ok(exit::of_training(Status::Interrupted));
     }
     remove(&unfinished.folder)?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
@@ -136,10 +134,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             print!("{}", summary::text(output, &model.header, 0.0, None, None));
         }
     }
-    let is_converged = |status: Status| status == Status::Converged;
-    let all = found.points.iter().all(|point| is_converged(point.status));
-    let refit = refitted.is_none_or(|(model, _)| is_converged(model.header.status));
-    Ok(if all && refit { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    let refit = refitted.map(|(model, _)| model.header.status);
+    let statuses = found.points.iter().map(|point| point.status).chain(refit);
+    Ok(exit::of_training(Status::of_all(statuses)))
 }
 
 /// Every loss with every C.

@@ -18,7 +18,7 @@ use towline::objective::TargetError;
 use towline::pack::PackError;
 use towline::store::StoreError;
 use towline::stream::StreamError;
-use towline::trainer::TrainError;
+use towline::trainer::{Status, TrainError};
 
 use crate::size;
 
@@ -26,8 +26,17 @@ const FAILURE: u8 = 1;
 const BUDGET: u8 = 3;
 const BAD_DATA: u8 = 4;
 /// Training ended before the tolerance was reached.
-pub const NOT_CONVERGED: u8 = 5;
+const NOT_CONVERGED: u8 = 5;
 const INTERRUPTED: u8 = 130;
+
+/// The code for how training ended.
+pub fn of_training(status: Status) -> ExitCode {
+    match status {
+        Status::Converged | Status::Streamed => ExitCode::SUCCESS,
+        Status::Interrupted => ExitCode::from(INTERRUPTED),
+        Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
+    }
+}
 
 /// Prints the error, if any, and chooses the exit code.
 pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {

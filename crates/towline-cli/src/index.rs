@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Context;
 use towline::budget::Budget;
 use towline::index::{Built, IndexOptions, build};
 use towline::store::{BlockStore, DiskStore};
 
-use crate::pack::stop_once;
+use crate::pack::stop_on_signal;
 use crate::progress::Bar;
 use crate::{show, size};
 
@@ -48,8 +47,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let store = Arc::new(DiskStore::open(&arguments.store)?);
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    stop_on_signal(&stop)?;
     let options = IndexOptions {
         tree_rows: arguments.tree_rows,
         fan_out: arguments.fan_out,

@@ -158,8 +158,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let inputs = expand(&arguments.inputs)?;
     let options = arguments.options()?;
-    let stop = options.stop.clone();
-    ctrlc::set_handler(move || stop_once(&stop)).context("cannot watch for Ctrl-C")?;
+    stop_on_signal(&options.stop)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let total = inputs.iter().map(Input::size_bytes).sum::<Option<u64>>();
     let progress = Progress::new(total);
@@ -231,11 +230,15 @@ pub fn pack_beside(
     Ok(store)
 }
 
-/// The first signal asks for an orderly end; a second one does not wait for it.
-pub fn stop_once(stop: &AtomicBool) {
-    if stop.swap(true, Ordering::Relaxed) {
-        std::process::exit(130);
-    }
+/// The first signal sets `stop`, which asks for an orderly end; a second one does not wait for it.
+pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    let stop = stop.clone();
+    let stop_once = move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(stop_once).context("cannot watch for Ctrl-C")
 }
 
 fn json(packed: &Packed, seconds: f64) -> serde_json::Value {

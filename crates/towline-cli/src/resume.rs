@@ -20,7 +20,7 @@ pub enum From<'a> {
 }
 
 /// The dual variables of model `i` of `models` lie here.
-fn duals_path(model: &Path, i: usize, models: usize) -> PathBuf {
+pub fn duals_path(model: &Path, i: usize, models: usize) -> PathBuf {
     let mut name = model.file_name().unwrap_or_default().to_os_string();
     name.push(if models == 1 { ".duals".to_string() } else { format!(".{}.duals", i + 1) });
     model.with_file_name(name)
@@ -45,7 +45,8 @@ pub fn tasks(objective: &Objective, store: &DiskStore, output: &Path, from: From
 
 type Begin = (Option<Start>, Vec<f64>);
 
-fn open(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Result<Option<Checkpoint>> {
+/// What an earlier run has left in a file, if anything.
+pub fn open(path: &Path, objective: &Objective, store: &DiskStore) -> anyhow::Result<Option<Checkpoint>> {
     let shape = store.shape();
     let columns = shape.columns.saturating_add(1);
     let numbers = shape.rows.saturating_add(columns).saturating_mul(objective.width() as u64);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use towline::baselines::Baseline;
@@ -18,7 +18,7 @@ use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rul
 
 use crate::eval::judge;
 use crate::method::Method;
-use crate::pack::stop_once;
+use crate::pack::stop_on_signal;
 use crate::train::Arguments;
 use crate::{show, size};
 
@@ -101,8 +101,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    stop_on_signal(&stop)?;
     let options = options(arguments, threads, stop)?;
     let start = arguments.warm_start.as_deref().map(Model::load).transpose()?;
     let input = match arguments.streams.follow {

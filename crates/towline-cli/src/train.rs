@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use towline::baselines::{self, Baseline, BaselineOptions};
 use towline::budget::Budget;
@@ -19,18 +19,17 @@ use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
 
 use crate::eval::judge;
-use crate::exit::NOT_CONVERGED;
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
-use crate::pack::{pack_beside, stop_once};
+use crate::pack::{pack_beside, stop_on_signal};
 use crate::recipe::{Recipe, RecipeArguments};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{liblinear, plan, size, summary};
+use crate::{exit, liblinear, plan, size, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -215,8 +214,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || stop_once(&flag)).context("cannot watch for Ctrl-C")?;
+    stop_on_signal(&stop)?;
 
     let talk = !arguments.quiet && !arguments.json;
     let held_out = match (&arguments.test, arguments.test_every) {
@@ -273,12 +271,9 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         print!("{}", summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()));
     }
     Ok(match model.header.status {
-        Status::Converged => ExitCode::SUCCESS,
-        Status::Interrupted => ExitCode::from(130),
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
         Status::OutOfPasses if model.header.baseline.is_some() => ExitCode::SUCCESS,
-        Status::Streamed => ExitCode::SUCCESS,
-        Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
+        status => exit::of_training(status),
     })
 }
 

@@ -113,6 +113,73 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
+/// Rows of three classes, in which each has features of its own, and some of all.
+fn three_classes() -> String {
+    let row = |i: usize| {
+        let class = (i * i + i / 3) % 3;
+        let (own, noise) = (1 + class * 4 + i % 4, 13 + i * 7 % 11);
+        format!("{} {own}:1 {noise}:{}\n", ["red", "green", "blue"][class], 0.5 + (i % 5) as f64)
+    };
+    (0..600).map(row).collect()
+}
+
+#[test]
+fn a_path_over_many_classes_has_the_models_of_train_and_goes_on() {
+    let bench = Workbench::new();
+    std::fs::write(bench.path("three.svm"), three_classes()).unwrap();
+    bench.ok("pack three.svm -o three.tow -q --block-size 2k");
+    for (kind, files) in [("ovr", 3), ("crammer-singer", 1)] {
+        // In memory, and in as little as a point takes.
+        for memory in ["64M", "1M"] {
+            let line = format!(
+                "path three.tow -C 0.1,1,10 --multiclass {kind} --tolerance 1e-6 --memory {memory} -o {kind}{memory}"
+            );
+            let told: Value = serde_json::from_str(&bench.ok(&format!("{line} --json --test three.svm"))).unwrap();
+            for (number, c) in ["0.1", "1", "10"].iter().enumerate() {
+                let alone = bench.ok(&format!(
+                    "train three.tow -C {c} --multiclass {kind} --tolerance 1e-6 -o one.towm --restart --json"
+                ));
+                let alone: Value = serde_json::from_str(&alone).unwrap();
+                let point = &told["points"][number];
+                let (found, wanted) = (point["objective"].as_f64().unwrap(), alone["objective"].as_f64().unwrap());
+                assert!((found - wanted).abs() <= 2e-6 * wanted, "{kind} {memory} {c}: {found} {wanted}");
+                assert_eq!(point["intercepts"].as_array().unwrap().len(), 3);
+                assert!(point["test"]["accuracy"].as_f64().unwrap() > 0.8, "{point}");
+            }
+            // As if it had been killed before the last point: the dual variables of the second are there.
+            let folder = format!("{kind}{memory}");
+            std::fs::remove_file(bench.path(&format!("{folder}/3.towm"))).unwrap();
+            bench.ok(&format!("train three.tow -C 1 --multiclass {kind} -o {folder}/path -q --restart"));
+            let left = |number: usize| match files {
+                1 => bench.path(&format!("{folder}/path.duals")),
+                _ => bench.path(&format!("{folder}/path.{number}.duals")),
+            };
+            assert!((1..=files).all(|number| left(number).exists()), "{kind}");
+            let said = bench.run(&line);
+            assert_eq!(said.code, Some(0), "{}", said.stderr);
+            assert!(said.stderr.contains("going on after point 2 of 3"), "{}", said.stderr);
+            assert!(bench.path(&format!("{folder}/3.towm")).exists());
+        }
+    }
+    let said = bench.run("path three.tow --penalty l1 --loss logistic");
+    assert!(said.stderr.contains("name --lambdas, or several values of -C"), "{}", said.stderr);
+    bench.ok("path three.tow --penalty l1 --loss logistic --lambdas 10,1 -o lambdas -q");
+}
+
+#[test]
+fn several_targets_have_a_path() {
+    let bench = Workbench::new();
+    let row = |i: usize| format!("{},{} {}:1 {}:2\n", i % 7, (i % 3) as f64 - 0.5, 1 + i % 7, 8 + i % 3);
+    std::fs::write(bench.path("two.svm"), (0..300).map(row).collect::<String>()).unwrap();
+    bench.ok("pack two.svm -o two.tow -q --block-size 2k");
+    let line = "path two.tow --loss squared --penalty group --lambdas 100,1 --tolerance 1e-5 --json";
+    let told: Value = serde_json::from_str(&bench.ok(line)).unwrap();
+    let alone = bench.ok("train two.tow --loss squared --penalty group --lambda 1 --tolerance 1e-5 -o one.towm --json");
+    let alone: Value = serde_json::from_str(&alone).unwrap();
+    let (found, wanted) = (told["points"][1]["objective"].as_f64().unwrap(), alone["objective"].as_f64().unwrap());
+    assert!((found - wanted).abs() <= 3e-5 * wanted, "{found} {wanted}");
+}
+
 #[test]
 fn a_path_along_c_has_the_model_of_each() {
     let bench = bench();

@@ -9,7 +9,9 @@ use towline::loss::{ALL, Loss};
 use towline::objective::Objective;
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::BlockStore;
-use towline::trainer::{Along, AtZero, Cost, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train};
+use towline::trainer::{
+    Along, AtZero, Chain, Cost, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train,
+};
 
 const PENALTIES: [&str; 3] = ["l1", "elastic-net", "group"];
 
@@ -32,7 +34,7 @@ fn walk(
         trained.iter().enumerate().for_each(|(k, trained)| each(first + k, trained));
         Ok::<(), TrainError>(())
     };
-    path(store.clone(), &options, along, budget, &mut (), each).unwrap()
+    path(store.clone(), &options, Chain::from(along), budget, &mut (), each).unwrap()
 }
 
 fn with_lambda(objective: &Objective, lambda: f64) -> Objective {

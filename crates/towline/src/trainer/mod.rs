@@ -42,7 +42,7 @@ pub use duals::{Duals, Left, Start};
 pub(crate) use joint::Joint;
 pub(crate) use limits::Limits;
 pub(crate) use link::{Identity, Link};
-pub use path::{Along, ToldOf, path};
+pub use path::{Along, Chain, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::READ_AHEAD;
 pub(crate) use problem::{Certify, LookBack, OwnRows, Problem};

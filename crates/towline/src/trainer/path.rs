@@ -40,26 +40,68 @@ impl Along {
     }
 }
 
+/// How the models of one point follow those of another.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// Models of a point: one, or one for each class.
+    pub models: usize,
+    /// What each of them starts from at the next point; nothing where it starts as its task says.
+    pub along: Vec<Along>,
+}
+
+impl Chain {
+    /// Points of so many models, the first of which start as their tasks say.
+    pub fn of(models: usize) -> Chain {
+        Chain { models, along: Vec::new() }
+    }
+
+    /// Points of one model, the first of which starts from `along`.
+    pub fn from(along: Option<Along>) -> Chain {
+        Chain { models: 1, along: along.into_iter().collect() }
+    }
+
+    /// How many of `size` models that fit at a time train together, and how many of them are told of at once: whole points.
+    pub(super) fn wave(&self, size: usize) -> usize {
+        (size / self.models).max(1) * self.models
+    }
+
+    /// The tasks as they start, the first of which is the one with this number since a point has begun.
+    pub(super) fn start(&self, first: usize, tasks: &[Task]) -> Option<Vec<Task>> {
+        let along = |i: usize| &self.along[(first + i) % self.models];
+        let start = |(i, task): (usize, &Task)| along(i).start(task);
+        (!self.along.is_empty()).then(|| tasks.iter().enumerate().map(start).collect())
+    }
+
+    /// The models of the last of these points are what the next ones start from.
+    pub(super) fn go_on_from(&mut self, mut trained: Vec<Trained>, tasks: &[Task]) {
+        let last = trained.len().saturating_sub(self.models);
+        let ended = trained.drain(last..).zip(&tasks[last..]);
+        self.along = ended.map(|(trained, task)| Along::after(trained, task.objective.c)).collect();
+    }
+}
+
 /// Is told of models that were trained together: the number of the first, and what came of them.
 pub type ToldOf<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 
-/// Trains the tasks of `options` in turn, and tells `each` of those that were trained together: the number of the first, and what came of them.
+/// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that were trained together: the number of
+/// their first model, and what came of all.
 ///
-/// The first ones start from `along`, or as they say themselves. Ends early if a run was interrupted. Tasks must have the same loss and kind of penalty. Costs of
+/// The first ones start as `chain` or they themselves say. Ends early if a run was interrupted. Tasks must have the same loss and kind of penalty. Costs of
 /// models that were trained together include all that was read for them; the result is what everything has cost.
 pub fn path<E: From<TrainError>>(
     store: Arc<dyn BlockStore>,
     options: &TrainOptions,
-    along: Option<Along>,
+    chain: Chain,
     budget: &Budget,
     observer: &mut dyn Observer,
     each: &mut ToldOf<E>,
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
-    let kept = kept_bytes(&*store, first, budget).and_then(|bytes| budget.reserve("the point before", bytes));
+    let bytes = kept_bytes(&*store, first, budget).map(|bytes| chain.models as u64 * bytes);
+    let kept = bytes.and_then(|bytes| budget.reserve("the point before", bytes));
     let _paid = kept.map_err(TrainError::from)?;
     let each = &mut |number: usize, trained: &mut Vec<Trained>| each(number, trained);
-    let group = Group { store, tasks: &options.tasks, options, budget, observer, chain: Some(along), each };
+    let group = Group { store, tasks: &options.tasks, options, budget, observer, chain: Some(chain), each };
     group.run()
 }
 
@@ -67,15 +109,5 @@ pub fn path<E: From<TrainError>>(
 fn kept_bytes(store: &dyn BlockStore, task: &Task, budget: &Budget) -> Result<u64, BudgetError> {
     let plan = Plan::for_models(store, &task.objective, 1, budget)?;
     let duals = if plan.duals_on_disk { 0 } else { store.shape().rows };
-    Ok(8 * (2 * (store.shape().columns + 1) + duals))
-}
-
-/// The last of these models, for the next ones to start from.
-pub(super) fn next(mut trained: Vec<Trained>, tasks: &[Task]) -> Option<Along> {
-    Some(Along::after(trained.pop()?, tasks.last()?.objective.c))
-}
-
-/// The tasks as they start from `along`.
-pub(super) fn chained(along: &Along, tasks: &[Task]) -> Vec<Task> {
-    tasks.iter().map(|task| along.start(task)).collect()
+    Ok(8 * task.objective.width() as u64 * (2 * (store.shape().columns + 1) + duals))
 }

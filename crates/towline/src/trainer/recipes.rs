@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::joint::Joint;
 use super::link::Identity;
-use super::path::{self, Along};
+use super::path::Chain;
 use super::plan::Plan;
 use super::problem::Problem;
 use super::proximal::Proximal;
@@ -72,8 +72,8 @@ pub struct Group<'a, E> {
     pub options: &'a TrainOptions,
     pub budget: &'a Budget,
     pub observer: &'a mut dyn Observer,
-    /// Whether each wave of tasks starts from the last model of the one before, and what the first wave starts from then.
-    pub chain: Option<Option<Along>>,
+    /// Whether tasks are points of a path, which start from those before them.
+    pub chain: Option<Chain>,
     /// Told of each wave: the number of its first task, and its models, to be looked at or taken away.
     pub each: &'a mut TakesModels<'a, E>,
 }
@@ -190,28 +190,35 @@ impl SmoothLossVisitor for ByColumn<'_> {
 impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
     pub fn run(self) -> Result<Cost, E> {
-        let Group { store, tasks, options, budget, observer, chain, each } = self;
+        let Group { store, tasks, options, budget, observer, mut chain, each } = self;
         let plan = Plan::for_solver(&*store, &tasks[0].objective, options.solver, tasks.len(), budget);
         let (plan, mut size) = plan?;
-        if chain.is_some() && plan.in_memory {
+        if let Some(chain) = &chain
+            && plan.in_memory
+        {
             // No reading is saved by more of them, and a start from nearby is lost.
-            size = size.min(options.threads.max(1));
+            size = size.min(options.threads.max(chain.models));
         }
         let mut run = Run::new(store, options, plan, budget, observer)?;
-        let (chained, mut along) = (chain.is_some(), chain.flatten());
         let mut cost = Cost::default();
-        for (number, wave) in tasks.chunks(size).enumerate() {
-            let started = along.as_ref().map(|along| path::chained(along, wave));
-            let before = run.shared_cost();
-            let mut trained = run.train(started.as_deref().unwrap_or(wave))?;
-            if chained {
-                trained.iter_mut().for_each(|trained| trained.cost = trained.cost.without(&before));
+        let together = chain.as_ref().map_or(size, |chain| chain.wave(size));
+        for (number, points) in tasks.chunks(together).enumerate() {
+            let mut ended = Vec::with_capacity(points.len());
+            // Where not even one point fits, its models take turns.
+            for wave in points.chunks(size) {
+                let started = chain.as_ref().and_then(|chain| chain.start(ended.len(), wave));
+                let before = run.shared_cost();
+                let mut trained = run.train(started.as_deref().unwrap_or(wave))?;
+                if chain.is_some() {
+                    trained.iter_mut().for_each(|trained| trained.cost = trained.cost.without(&before));
+                }
+                trained.iter().for_each(|trained| cost = cost.with(&trained.cost));
+                ended.append(&mut trained);
             }
-            trained.iter().for_each(|trained| cost = cost.with(&trained.cost));
-            each(number * size, &mut trained)?;
-            let interrupted = trained.iter().any(|trained| trained.status == Status::Interrupted);
-            if chained {
-                along = path::next(trained, wave);
+            let interrupted = ended.iter().any(|trained| trained.status == Status::Interrupted);
+            each(number * together, &mut ended)?;
+            if let Some(chain) = &mut chain {
+                chain.go_on_from(ended, points);
                 if interrupted {
                     break;
                 }
