@@ -113,36 +113,37 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// Rows of three classes, in which each has features of its own, and some of all.
+/// Rows of three classes, each of which has features of its own, but for a row in nine.
 fn three_classes() -> String {
     let row = |i: usize| {
         let class = (i * i + i / 3) % 3;
-        let (own, noise) = (1 + class * 4 + i % 4, 13 + i * 7 % 11);
-        format!("{} {own}:1 {noise}:{}\n", ["red", "green", "blue"][class], 0.5 + (i % 5) as f64)
+        let shown = if i.is_multiple_of(9) { (class + 1) % 3 } else { class };
+        let (own, noise) = (1 + shown * 4 + i % 4, 13 + i * 7 % 11);
+        format!("{} {own}:1 {noise}:{}\n", [3, 1, 20][class], 0.5 + (i % 5) as f64)
     };
-    (0..600).map(row).collect()
+    (0..20_000).map(row).collect()
 }
 
 #[test]
 fn a_path_over_many_classes_has_the_models_of_train_and_goes_on() {
     let bench = Workbench::new();
     std::fs::write(bench.path("three.svm"), three_classes()).unwrap();
-    bench.ok("pack three.svm -o three.tow -q --block-size 2k");
+    bench.ok("pack three.svm -o three.tow -q --block-size 16k");
     for (kind, files) in [("ovr", 3), ("crammer-singer", 1)] {
-        // In memory, and in as little as a point takes.
-        for memory in ["64M", "1M"] {
+        // In memory, and out of it.
+        for memory in ["64M", "2M"] {
             let line = format!(
-                "path three.tow -C 0.1,1,10 --multiclass {kind} --tolerance 1e-6 --memory {memory} -o {kind}{memory}"
+                "path three.tow -C 0.1,1,10 --multiclass {kind} --tolerance 1e-4 --memory {memory} -o {kind}{memory}"
             );
             let told: Value = serde_json::from_str(&bench.ok(&format!("{line} --json --test three.svm"))).unwrap();
             for (number, c) in ["0.1", "1", "10"].iter().enumerate() {
                 let alone = bench.ok(&format!(
-                    "train three.tow -C {c} --multiclass {kind} --tolerance 1e-6 -o one.towm --restart --json"
+                    "train three.tow -C {c} --multiclass {kind} --tolerance 1e-4 -o one.towm --restart --json"
                 ));
                 let alone: Value = serde_json::from_str(&alone).unwrap();
                 let point = &told["points"][number];
                 let (found, wanted) = (point["objective"].as_f64().unwrap(), alone["objective"].as_f64().unwrap());
-                assert!((found - wanted).abs() <= 2e-6 * wanted, "{kind} {memory} {c}: {found} {wanted}");
+                assert!((found - wanted).abs() <= 2e-4 * wanted, "{kind} {memory} {c}: {found} {wanted}");
                 assert_eq!(point["intercepts"].as_array().unwrap().len(), 3);
                 assert!(point["test"]["accuracy"].as_f64().unwrap() > 0.8, "{point}");
             }
