@@ -149,7 +149,7 @@ fn a_path_costs_little_more_reading_than_its_last_point() {
         Ok::<(), TrainError>(())
     };
     let along = TrainOptions { tasks, ..options(base.clone()) };
-    let cost = path(store.clone(), &along, Some(zero().along), &budget, &mut (), each).unwrap();
+    let cost = path(store.clone(), &along, Chain::from(Some(zero().along)), &budget, &mut (), each).unwrap();
     assert!(budget.peak_bytes() <= limit);
     assert!((2..20).contains(&most), "{most} trained together");
     let alone = |point: &Objective| {
