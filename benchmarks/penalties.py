@@ -80,9 +80,12 @@ def arguments():
     parser.add_argument("--rff", type=int, default=2000, help="how many of them")
     parser.add_argument("--gamma", type=float, default=0.1)
     parser.add_argument("--part", type=float, default=20.0, help="the largest lambda over that of the Lasso")
+    parser.add_argument("--first-passes", type=int, default=5, help="passes of the first run of the methods without a certificate")
     parser.add_argument("--passes", type=int, default=160, help="most passes of the methods without a certificate")
+    parser.add_argument("--methods", default="admm,bc-admm,mirror-descent", help="these methods")
     parser.add_argument("--most-passes", type=int, default=1000, help="most passes of the others")
     parser.add_argument("--max-time", type=float, default=120.0, help="most seconds of a run out of core")
+    parser.add_argument("--stuck-passes", type=int, default=40, help="most passes of D-BCD")
     parser.add_argument("--points", type=int, default=50, help="points of a path")
     parser.add_argument("--block-size", help="of stores, such as 50k for small data")
     parser.add_argument("--limited", action="store_true", help="in a control group with a disk of 125 MB/s; needs root")
@@ -134,19 +137,27 @@ class Bench(Record):
         # What is not training, such as opening the store, is the same for both.
         return run if there is None else there | {"wall": run["wall"] - run["seconds"]["training"] + there["seconds"]}
 
-    def peer(self, what, path, *more):
-        """Results of a peer, which may have been kept from a run before."""
-        key = " ".join([what, name(path), *map(str, more)])
+    def keep(self, key, find):
+        """What `find` has found, which may have been kept from a run before."""
         if key not in self.kept:
+            self.kept[key] = find()
+            if self.options.peer_results:
+                pathlib.Path(self.options.peer_results).write_text(json.dumps(self.kept, indent=1) + "\n")
+        return self.kept[key]
+
+    def peer(self, what, path, *more):
+        """Results of a peer."""
+
+        def find():
             script, text = self.work / "peer.py", self.work / f"{name(path)}.svm"
             script.write_text(PEER)
             unpack = {".zst": "zstd -dc", ".bz2": "bzip2 -dc", ".gz": "gzip -dc"}.get(pathlib.Path(path).suffix, "cat")
             subprocess.run(f"{unpack} {path} > {text}", shell=True, check=True)
-            self.kept[key] = json.loads(timed([self.python, script, what, text, *more])[1])
+            found = json.loads(timed([self.python, script, what, text, *more])[1])
             text.unlink()
-            if self.options.peer_results:
-                pathlib.Path(self.options.peer_results).write_text(json.dumps(self.kept, indent=1) + "\n")
-        return self.kept[key]
+            return found
+
+        return self.keep(" ".join([what, name(path), *map(str, more)]), find)
 
 
 def name(path):
@@ -199,9 +210,10 @@ def core(bench):
         cells = lambda run: f"{run['wall']:.1f} s, {run['passes']} passes, {run['bytes_read'] / 1e6:.0f} MB"
         ours = bench.until(best * (1 + 1e-3), store, problem, budget, "--method", "da-bcd", "--tolerance", 1e-4, *most)
         others = {}
-        for method in ["admm", "bc-admm", "mirror-descent"]:
-            for passes in [passes for passes in PASSES if passes <= bench.options.passes]:
-                run = bench.train(store, problem, wide, "--method", method, "--max-passes", passes, "--max-time", bench.options.max_time)
+        for method in bench.options.methods.split(","):
+            for passes in [passes for passes in PASSES if bench.options.first_passes <= passes <= bench.options.passes]:
+                limits = ["--max-passes", passes, "--max-time", bench.options.max_time]
+                run = bench.keep(f"{title} {method} {passes} passes", lambda: bench.train(store, problem, wide, "--method", method, *limits))
                 if above(run) <= 1e-3 or run["wall"] > bench.options.max_time:
                     break
             others[method] = run
@@ -209,9 +221,11 @@ def core(bench):
             goal = "at least 3" if method != "mirror-descent" else ""
             bench.row(f"{title}, {budget >> 20} MiB, 1e-3: DA-BCD against {method}", cells(ours), cells(run) + reached, run["wall"] / ours["wall"], goal)
         bench.row(f"{title}: passes to 1e-3", f"{ours['passes']}, {above(ours):.1e} above", "", "", "at most 20")
+        plain = bench.until(best * (1 + 1e-3), store, problem, budget, "--method", "da-bcd", "--working-set", "off", "--tolerance", 1e-4, *most)
+        bench.row(f"{title}: the same without a working set of features", f"{cells(plain)}, {above(plain):.1e} above", "", "")
         exact = bench.train(store, problem, budget, "--method", "da-bcd", "--tolerance", 1e-6, *most)
         bench.row(f"{title}: DA-BCD to a gap of 1e-6", f"{exact['status']}, {cells(exact)}, {above(exact):.1e} above", "", "", "reached")
-        stuck = bench.train(store, problem, budget, "--method", "d-bcd", "--tolerance", 1e-6, *most[:2], 40, *most[3:])
+        stuck = bench.train(store, problem, budget, "--method", "d-bcd", "--tolerance", 1e-6, *most[:2], bench.options.stuck_passes, *most[3:])
         bench.row(f"{title}: D-BCD", f"{above(stuck):.1e} above after {stuck['passes']} passes", "", "", "above 1e-2 on one set")
         auto = bench.until(best * (1 + 1e-3), store, problem, budget, "--tolerance", 1e-4, *most)
         bench.row(f"{title}: --method auto to 1e-3", f"{cells(auto)}, {above(auto):.1e} above", "", "")

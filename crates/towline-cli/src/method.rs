@@ -52,7 +52,7 @@ pub enum Method {
 pub const BASELINE_PASSES: u64 = 10;
 
 /// Options of the exact trainer, by their names in the code and on the command line.
-const EXACT: [(&str, &str); 11] = [
+const EXACT: [(&str, &str); 12] = [
     ("tolerance", "--tolerance"),
     ("order", "--order"),
     ("cache_share", "--cache-share"),
@@ -64,6 +64,7 @@ const EXACT: [(&str, &str); 11] = [
     ("init_rows", "--init-rows"),
     ("query_rows", "--query-rows"),
     ("solver", "--solver"),
+    ("working_set", "--working-set"),
 ];
 
 /// The options that were typed, by their names in the code.
@@ -120,6 +121,9 @@ impl Method {
             bail!(
                 "--method d-bcd sweeps until the problem of a block is solved; leave --rounds out, or use --method da-bcd"
             );
+        }
+        if self == Method::DBcd && find(&[("working_set", "--working-set")]).is_some() {
+            bail!("--method d-bcd visits whole rows only; leave --working-set out, or use --method da-bcd");
         }
         let Some(baseline) = self.baseline() else { return Ok(()) };
         let name = baseline.name();

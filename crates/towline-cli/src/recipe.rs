@@ -10,6 +10,7 @@ use towline::indexed::{self, IndexedOptions};
 use towline::loss::AnyLoss;
 use towline::newton;
 use towline::objective::Objective;
+use towline::penalty::AnyPenalty;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
     Cost, Observer, Solver, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
@@ -35,6 +36,18 @@ pub struct RecipeArguments {
     /// How the problem of the rows in memory is solved
     #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
     pub solver: SolverChoice,
+    /// Whether late passes out of core leave features out that stay 0, for the penalties l1 and elastic-net
+    #[arg(long, value_enum, default_value_t = WorkingSet::Auto)]
+    pub working_set: WorkingSet,
+}
+
+/// Whether all rows with few of their features are solved in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkingSet {
+    /// As long as they fit and that pays
+    Auto,
+    /// Never: all passes are over whole rows, as in papers
+    Off,
 }
 
 /// How the problem is solved.
@@ -97,6 +110,12 @@ impl RecipeArguments {
         let newton = self.solver == SolverChoice::Newton || method.is_primal();
         if self.solver == SolverChoice::Columns {
             columns::can_train(objective)?;
+        }
+        let is_sparse = matches!(objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
+        if is_typed("working_set") && !(is_sparse && objective.width() == 1) {
+            bail!(
+                "--working-set is for one output and penalties that make weights 0 one by one, l1 and elastic-net; leave it out"
+            );
         }
         if is_own && is_typed("solver") && newton != method.is_primal() {
             bail!("the method says how it solves; leave --solver out");

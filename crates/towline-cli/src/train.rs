@@ -25,7 +25,7 @@ use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
-use crate::recipe::{Recipe, RecipeArguments};
+use crate::recipe::{Recipe, RecipeArguments, WorkingSet};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
@@ -338,6 +338,7 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
         seed: arguments.seed,
         centre,
         solver: arguments.recipe.solver(arguments.method),
+        working_set: arguments.recipe.working_set == WorkingSet::Auto,
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
         stop: Arc::default(),
     })

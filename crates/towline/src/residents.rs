@@ -1,4 +1,6 @@
 //! The rows that are in memory: one arena, shared by all models that train on them (SBM, section 5.1).
+use std::sync::Arc;
+
 use crate::block::{Block, Layout, Row};
 use crate::store::Shape;
 
@@ -11,17 +13,18 @@ pub struct Residents {
     /// Where each row lies in the store: rows of the blocks before its own, plus its number in the block.
     pub positions: Vec<u64>,
     /// The same values by column, if somebody has asked for them since the rows came.
-    columns: Option<Block>,
+    columns: Option<Arc<Block>>,
 }
 
 impl Residents {
     /// Bytes of a row besides its block.
     pub const ROW_BYTES: u64 = 16;
 
-    /// All rows of a block that stays where it is.
-    pub fn over(block: &Block) -> Self {
+    /// All rows of a block that stays where it is; `columns` are their values, if they lie by column.
+    pub fn over(block: &Block, columns: Option<&Arc<Block>>) -> Self {
         let sq_norms = (0..block.rows()).map(|i| block.row(i).sq_norm()).collect();
-        Residents { block: block.clone(), sq_norms, positions: (0..block.rows() as u64).collect(), columns: None }
+        let positions = (0..block.rows() as u64).collect();
+        Residents { block: block.clone(), sq_norms, positions, columns: columns.cloned() }
     }
 
     /// No rows yet, in an arena that is empty.
@@ -55,7 +58,7 @@ impl Residents {
 
     /// Lays the values out by column besides, if they are not. The caller has paid for it ([`Layout::transposed_bytes`]).
     pub fn turn(&mut self) {
-        self.columns.get_or_insert_with(|| self.block.transposed());
+        self.columns.get_or_insert_with(|| Arc::new(self.block.transposed()));
     }
 
     /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from now on, so that nothing but the rows
@@ -104,12 +107,12 @@ impl<'a> View<'a> {
         // All rows in their own order need no list.
         let is_list = numbers.len() < residents.rows() || numbers.iter().zip(0..).any(|(&number, i)| number != i);
         let numbers = is_list.then_some(numbers);
-        View { block: &residents.block, columns: residents.columns.as_ref(), numbers }
+        View { block: &residents.block, columns: residents.columns.as_deref(), numbers }
     }
 
     /// All of them.
     pub fn all(residents: &'a Residents) -> Self {
-        View { block: &residents.block, columns: residents.columns.as_ref(), numbers: None }
+        View { block: &residents.block, columns: residents.columns.as_deref(), numbers: None }
     }
 
     /// All residents by column.

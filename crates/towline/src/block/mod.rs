@@ -3,6 +3,7 @@
 //! A [`Block`] is an arena of rows with one [`Layout`]: decoding appends to it, [`Block::retain`] compacts it in place (SBM,
 //! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only. The arrays may also be those of another
 //! program ([`Block::over`]), which stay where they are until the block is changed.
+mod by_column;
 mod cells;
 mod change;
 mod further;
@@ -15,6 +16,7 @@ mod transpose;
 use std::borrow::Cow;
 
 use crate::nearby::prefetch;
+pub(crate) use by_column::Filling;
 pub use cells::Cells;
 pub(crate) use cells::Columns;
 use further::Further;

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError};
 use crate::block::{Block, Layout};
 
@@ -9,12 +11,19 @@ pub struct MemoryStore {
     shape: Shape,
     /// Whether the one block is to be used where it lies.
     is_resident: bool,
+    /// Its values by column, if it has none by row.
+    columns: Option<Arc<Block>>,
 }
 
 impl MemoryStore {
     /// A store of one block that training uses where it lies, such as [`Block::over`].
     pub fn resident(block: Block) -> Self {
         MemoryStore { is_resident: true, ..MemoryStore::new(vec![block]) }
+    }
+
+    /// The same with all values by column: `rows` has none.
+    pub(crate) fn by_column(rows: Block, columns: Arc<Block>) -> Self {
+        MemoryStore { columns: Some(columns), ..MemoryStore::resident(rows) }
     }
 
     /// A store of these blocks.
@@ -29,7 +38,7 @@ impl MemoryStore {
             columns: blocks.iter().map(|b| b.columns() as u64).max().unwrap_or(0),
             layout: blocks.iter().map(Block::layout).reduce(Layout::join).unwrap_or(Layout::SPARSE_F32),
         };
-        MemoryStore { blocks, infos, shape, is_resident: false }
+        MemoryStore { blocks, infos, shape, is_resident: false, columns: None }
     }
 }
 
@@ -51,5 +60,9 @@ impl BlockStore for MemoryStore {
 
     fn resident(&self) -> Option<&Block> {
         self.blocks.first().filter(|_| self.is_resident)
+    }
+
+    fn resident_columns(&self) -> Option<&Arc<Block>> {
+        self.columns.as_ref()
     }
 }

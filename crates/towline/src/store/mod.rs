@@ -31,6 +31,8 @@ pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};
 pub use verify::{Fault, verify};
 
+use std::sync::Arc;
+
 use crate::block::{Block, Layout};
 
 /// A block's number in its store.
@@ -89,6 +91,11 @@ pub trait BlockStore: Send + Sync {
 
     /// All rows in one block, if they lie in the memory of another program, which has paid for them.
     fn resident(&self) -> Option<&Block> {
+        None
+    }
+
+    /// The values of all rows by column, if they lie in memory like that: the rows that are resident have none of their own then.
+    fn resident_columns(&self) -> Option<&Arc<Block>> {
         None
     }
 }

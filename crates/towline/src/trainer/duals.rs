@@ -188,6 +188,17 @@ impl Duals {
         Ok(sums)
     }
 
+    /// Multiplies the negative and the positive ones.
+    pub(super) fn multiply(&mut self, by: [f64; 2]) -> Result<(), StoreError> {
+        let mut values = Vec::new();
+        for first in (0..self.rows()).step_by(CHUNK) {
+            self.read(first, CHUNK.min((self.rows() - first) as usize), &mut values)?;
+            values.iter_mut().for_each(|value| *value *= by[usize::from(*value > 0.0)]);
+            self.write(first, &values)?;
+        }
+        Ok(())
+    }
+
     /// All of them, in memory.
     pub fn values(&self) -> io::Result<Vec<f64>> {
         let mut all = Vec::with_capacity(self.rows() as usize);

@@ -13,6 +13,8 @@ use crate::block::Block;
 use crate::residents::{Residents, View};
 use crate::solver::Sweep;
 
+mod few_features;
+
 /// Sweeps per step, at most, where no number was given: more than three hardly save passes.
 const MOST_ROUNDS: u32 = 4;
 /// Another sweep pays if this one gained more than this part of the first one of the step.

@@ -44,6 +44,15 @@ pub trait Link: Weights + Send {
     /// The same as [`weights`](Self::weights), for good.
     fn into_weights(self) -> Vec<f64>;
 
+    /// v_j, as it is known.
+    fn sum_of(&self, column: usize) -> f64;
+
+    /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at), where that can tell it again.
+    fn rest(&mut self);
+
+    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all others are 0. `sums` are v there. A scan sums v anew.
+    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]);
+
     /// v, for good, unless it is the weights.
     fn sums(&mut self) -> Vec<f64>;
 }
@@ -154,6 +163,20 @@ impl Link for Identity {
 
     fn into_weights(self) -> Vec<f64> {
         self.w
+    }
+
+    fn sum_of(&self, column: usize) -> f64 {
+        self.w[column]
+    }
+
+    fn rest(&mut self) {}
+
+    fn begin_at(&mut self, columns: &[u32], weights: &[f64], _sums: &[f64]) {
+        self.w.fill(0.0);
+        let last = self.w.len() - 1;
+        for (j, &w) in columns.iter().map(|&j| j as usize).chain([last]).zip(weights) {
+            self.w[j] = w;
+        }
     }
 
     fn sums(&mut self) -> Vec<f64> {

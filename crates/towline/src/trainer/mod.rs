@@ -8,6 +8,7 @@ mod cache;
 mod certificate;
 mod checkpoint;
 mod duals;
+mod few_features;
 mod joint;
 mod joint_rows;
 mod learner;
@@ -87,6 +88,8 @@ pub struct TrainOptions {
     pub centre: Centre,
     /// How the problem of the rows in memory is solved.
     pub solver: Solver,
+    /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for penalties that make weights 0.
+    pub working_set: bool,
     /// Threads, among which models are shared out. They change nothing but the time.
     pub threads: usize,
     /// Set from outside to stop after the current sweep.
@@ -113,6 +116,7 @@ impl TrainOptions {
             seed: 0,
             centre: Centre::default(),
             solver: Solver::default(),
+            working_set: true,
             threads: crate::machine::threads(),
             stop: Arc::default(),
         }

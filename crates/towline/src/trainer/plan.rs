@@ -171,6 +171,8 @@ impl Plan {
         };
         let by_column = |rows: u64, values: u64| match model.by_columns {
             false => 0,
+            // Where they lie by column already, they are paid for.
+            true if store.resident_columns().is_some() => models * rows * columns::ROW_BYTES,
             true => shape.layout.transposed_bytes(shape.columns, values) + models * rows * columns::ROW_BYTES,
         };
         let whole = needed(shape.rows, shape.values) + by_column(shape.rows, shape.values);

@@ -37,6 +37,25 @@ pub trait Problem: OwnRows + Certify + LookBack + Send {
     /// Weights that a checkpoint needs besides the dual variables.
     fn to_save(&self) -> &[f64];
 
+    /// Whether it can go on from weights that were found elsewhere ([`begin_at`](Self::begin_at)).
+    fn can_begin_at(&self) -> bool {
+        false
+    }
+
+    /// Σ βx for a column, as it is known; only where it can go on from weights that were found elsewhere.
+    fn sum_of(&self, column: usize) -> f64 {
+        let _ = column;
+        0.0
+    }
+
+    /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at).
+    fn rest(&mut self) {}
+
+    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all others are 0. `sums` are Σ βx there. A scan has to follow.
+    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        let _ = (columns, weights, sums);
+    }
+
     /// Σ βx, where the weights are not just that.
     fn sums(&mut self) -> Vec<f64> {
         Vec::new()

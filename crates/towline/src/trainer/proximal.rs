@@ -47,6 +47,8 @@ pub struct Proximal<P> {
     smoothness: f64,
     /// Whether the data has been seen, which η depends on.
     seen: bool,
+    /// Coordinates, the constant feature included.
+    length: usize,
     /// p + ηv.
     u: Vec<f64>,
     /// p.
@@ -97,6 +99,7 @@ impl<P: ProxMap> Proximal<P> {
             constant_eta: 1.0,
             smoothness: 1.0,
             seen: false,
+            length,
             u,
             centre,
             w,

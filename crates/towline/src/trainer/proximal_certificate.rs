@@ -168,7 +168,7 @@ impl ProximalScan {
 }
 
 /// Multiples of negative and positive dual variables for which both add up to the same.
-fn balance(sums: [f64; 2]) -> [f64; 2] {
+pub fn balance(sums: [f64; 2]) -> [f64; 2] {
     let less = sums[0].min(sums[1]);
     sums.map(|sum| if sum > less { less / sum } else { 1.0 })
 }

@@ -18,6 +18,8 @@ use crate::order::shuffle;
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
 
+mod few_features;
+
 /// While several models train in memory, they are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -40,6 +42,8 @@ pub struct Run<'a> {
     cost: Cost,
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
     earlier: Cost,
+    /// When features are left out.
+    turns: few_features::Turns,
     _paid: [Reservation; 4],
 }
 
@@ -68,7 +72,7 @@ impl<'a> Run<'a> {
             reader,
             first_rows,
             residents: match store.resident() {
-                Some(block) => Residents::over(block),
+                Some(block) => Residents::over(block, store.resident_columns()),
                 None => Residents::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize),
             },
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
@@ -77,6 +81,7 @@ impl<'a> Run<'a> {
             threads: threads.map_err(|error| TrainError::Threads(error.to_string()))?,
             cost: Cost::default(),
             earlier: Cost::default(),
+            turns: few_features::Turns::default(),
             plan,
             store,
             _paid: paid,
@@ -132,13 +137,17 @@ impl<'a> Run<'a> {
     }
 
     fn run_out_of_core(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
+        self.turns = few_features::Turns::default();
         // Rows that an earlier wave left behind.
         self.keep(&vec![false; self.residents.rows()], learners);
         while learners.iter().any(|learner| !learner.is_done()) {
+            self.leave_features_out(learners)?;
             let mut order: Vec<BlockId> = (0..self.store.blocks().len() as u32).map(BlockId).collect();
             let training = learners.iter().any(|learner| learner.phase == Phase::Training);
             if training {
                 shuffle(&mut order, &mut self.random);
+            } else {
+                self.prepare_to_leave_features_out(learners);
             }
             let whole = self.pass(&order, training, learners)?;
             self.cost.passes += 1;
@@ -230,6 +239,7 @@ impl<'a> Run<'a> {
             let id = block.id().0 as usize;
             self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
             let first = self.first_rows[id];
+            self.turns.count(&block);
             self.make_resident(&block, first, learners, &mut places);
             let (places, residents) = (&places[..], &self.residents);
             each(&self.threads, learners, |learner| learner.take(&block, first, places, residents))?;

@@ -128,6 +128,22 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
         self.link.into_weights()
     }
 
+    fn can_begin_at(&self) -> bool {
+        K::IS_PROXIMAL
+    }
+
+    fn sum_of(&self, column: usize) -> f64 {
+        self.link.sum_of(column)
+    }
+
+    fn rest(&mut self) {
+        self.link.rest();
+    }
+
+    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        self.link.begin_at(columns, weights, sums);
+    }
+
     fn sums(&mut self) -> Vec<f64> {
         self.link.sums()
     }

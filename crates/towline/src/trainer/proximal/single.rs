@@ -2,6 +2,7 @@
 use super::Proximal;
 use crate::block::Row;
 use crate::loss::Loss;
+use crate::nearby::large_zeroed;
 use crate::penalty::{LazyProx, Penalty};
 use crate::solver::{RowState, Weights};
 use crate::trainer::certificate::Certificate;
@@ -147,6 +148,31 @@ impl<P: LazyProx> Link for Proximal<P> {
 
     fn into_weights(self) -> Vec<f64> {
         self.w
+    }
+
+    fn sum_of(&self, column: usize) -> f64 {
+        self.sum_at(column)
+    }
+
+    fn rest(&mut self) {
+        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
+            *vector = Vec::new();
+        }
+    }
+
+    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
+            *vector = large_zeroed(self.length);
+        }
+        let last = self.length - 1;
+        let columns = || columns.iter().map(|&j| j as usize).chain([last]);
+        columns().zip(weights).for_each(|(j, &w)| (self.w[j], self.centre[j]) = (w, w));
+        for j in 0..self.length {
+            self.set_sum(j, 0.0);
+        }
+        columns().zip(sums).for_each(|(j, &sum)| self.set_sum(j, sum));
+        self.summed = false;
+        self.renew();
     }
 
     fn sums(&mut self) -> Vec<f64> {
