@@ -256,8 +256,9 @@ fn one_by_one(
     for task in tasks {
         options.tasks = vec![task];
         let model = train(&options, &mut After { before, observer })?;
+        let cost = model.cost.after(&before);
         before = before.with(&model.cost);
-        trained.push(model);
+        trained.push(Trained { cost, ..model });
     }
     Ok(trained)
 }
@@ -271,6 +272,10 @@ struct After<'a> {
 impl Observer for After<'_> {
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         self.observer.step(&Step { cost: self.before.with(&step.cost), ..*step }, weights);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.observer.note(text);
     }
 }
 

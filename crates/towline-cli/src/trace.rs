@@ -16,12 +16,13 @@ pub struct Watcher {
     held_out: Option<HeldOut>,
     failure: Option<anyhow::Error>,
     bar: Option<ProgressBar>,
+    show: bool,
     tolerance: f64,
     first_gap: Option<(f64, f64)>,
 }
 
 impl Watcher {
-    /// Writes steps to `trace`, if given, with scores of `held_out`, and shows progress on a terminal, if wanted.
+    /// Writes steps to `trace`, if given, with scores of `held_out`, and shows notes, and progress on a terminal, if wanted.
     pub fn new(trace: Option<&Path>, held_out: Option<HeldOut>, tolerance: f64, show: bool) -> anyhow::Result<Watcher> {
         let open = |path: &Path| File::create(path).with_context(|| format!("cannot create {}", path.display()));
         let trace = trace.map(open).transpose()?.map(BufWriter::new);
@@ -32,7 +33,7 @@ impl Watcher {
             }
             bar
         });
-        Ok(Watcher { trace, held_out, failure: None, bar, tolerance, first_gap: None })
+        Ok(Watcher { trace, held_out, failure: None, bar, show, tolerance, first_gap: None })
     }
 
     /// Everything has been written, or an error.
@@ -76,6 +77,15 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
+    fn note(&mut self, text: &str) {
+        let print = || eprintln!("note: {text}");
+        match &self.bar {
+            _ if !self.show => {}
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         if self.failure.is_none() {
             self.failure = self.write_line(step, weights).err();

@@ -15,7 +15,7 @@ use towline::objective::Objective;
 use towline::order::OrderName;
 use towline::pack::{PackOptions, pack};
 use towline::store::DiskStore;
-use towline::trainer::{Observer, Status, Step, TrainOptions, Trained, WeightsNow, train};
+use towline::trainer::{Cost, Observer, Start, Status, Step, Task, TrainOptions, Trained, WeightsNow, train};
 use towline::truncation::{self, Beginning};
 
 const BEGINNING: Beginning = Beginning { rows: 60, shuffled: true };
@@ -96,7 +96,7 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
             assert!(found.certificate.relative_gap() <= 1e-6 && falls.is_sorted_by(|a, b| b <= a));
             // The batch solver has nothing left to do from here: one problem, and no better objective.
             let mut again = self::options(objective, 1e-7);
-            again.tasks[0].start = Some(towline::trainer::Start::Values(found.duals.values().unwrap()));
+            again.tasks[0].start = Some(Start::Values(found.duals.values().unwrap()));
             let mut falls = Falls::default();
             let batch =
                 truncation::train(store.clone(), &again, (BEGINNING, train), &Budget::unlimited(), &mut falls).unwrap();
@@ -168,25 +168,117 @@ fn active_rows_that_do_not_fit_wait_on_disk() {
     }
 }
 
+/// Keeps what it is told, and asks to stop after so many steps.
+struct Notes {
+    falls: Vec<f64>,
+    notes: Vec<String>,
+    steps: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Observer for Notes {
+    fn step(&mut self, _step: &Step, _weights: &WeightsNow) {
+        self.steps = self.steps.saturating_sub(1);
+        if self.steps == 0 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn problem_solved(&mut self, objective: f64, _weights: &[f64]) {
+        self.falls.push(objective);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.to_string());
+    }
+}
+
+/// Trains in little memory, from dual variables if there are any, for so many steps at most.
+fn in_little_memory(
+    store: &Arc<DiskStore>,
+    (objective, primal): (&Objective, bool),
+    start: Option<Vec<f64>>,
+    steps: usize,
+) -> (Trained, Notes) {
+    let budget = Budget::new(700_000);
+    let mut pages = PageCache::new(Arc::new(Forest::open(store, &budget).unwrap()), &budget).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut options = TrainOptions { stop: stop.clone(), ..options(objective.clone(), 1e-4) };
+    options.tasks[0].start = start.map(Start::Values);
+    let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING };
+    let mut notes = Notes { falls: Vec::new(), notes: Vec::new(), steps, stop };
+    let mut trained = indexed::train(store, &mut pages, (&options, &indexed), &budget, &mut notes).unwrap();
+    assert!(budget.peak_bytes() <= budget.limit_bytes());
+    assert!(notes.falls.is_sorted_by(|a, b| b <= a), "{:?}", notes.falls);
+    (trained.pop().unwrap(), notes)
+}
+
+#[test]
+fn where_most_rows_matter_the_series_goes_on_by_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 4000, 0.3);
+    for (name, primal) in [("hinge", false), ("squared-hinge", false), ("squared-hinge", true)] {
+        // A loss that is hardly cut off: most rows are active.
+        let objective = objective(loss(name), 1.0, 0.0, Some(4.0));
+        let (whole, seen) = in_little_memory(&store, (&objective, primal), None, usize::MAX);
+        assert_eq!((whole.status, seen.notes.len()), (Status::Converged, 1), "{name}");
+        assert!(seen.notes[0].contains("block by block"), "{:?}", seen.notes);
+        let certificate = whole.certificate;
+        assert!(certificate.relative_gap() <= 1e-4 && certificate.support > 2500, "{name}: {certificate:?}");
+        // Its own dual variables are the end of the series: whoever goes on from them begins with blocks, and has nothing left to do.
+        let duals = whole.duals.values().unwrap();
+        let (again, seen) = in_little_memory(&store, (&objective, primal), Some(duals), usize::MAX);
+        let (a, b) = (certificate.objective, again.certificate.objective);
+        assert!(seen.notes.len() == 1 && (a - b).abs() <= 2e-4 * a, "{name}: {a} and {b}");
+        for steps in (1..30).step_by(4) {
+            let (cut, seen) = in_little_memory(&store, (&objective, primal), None, steps);
+            let certificate = cut.certificate;
+            assert!(certificate.dual_objective <= certificate.objective * (1.0 + 1e-9), "{steps}: {certificate:?}");
+            let reached = seen.falls.last().unwrap();
+            assert!(certificate.objective >= reached * (1.0 - 1e-9), "{steps}: {reached}, {certificate:?}");
+            let duals = cut.duals.values().unwrap();
+            let (on, _) = in_little_memory(&store, (&objective, primal), Some(duals), usize::MAX);
+            assert_eq!(on.status, Status::Converged, "{name}, cut after {steps}");
+        }
+    }
+}
+
+#[test]
+fn where_few_rows_matter_they_stay_with_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 4000, 0.0);
+    let objective = objective(loss("hinge"), 20.0, 0.0, Some(1.0));
+    let (trained, seen) = in_little_memory(&store, (&objective, false), None, usize::MAX);
+    assert_eq!((trained.status, &seen.notes[..]), (Status::Converged, &[][..]));
+    assert!(trained.certificate.support < 1000, "{:?}", trained.certificate);
+}
+
 #[test]
 fn models_on_one_index_share_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 2000, 0.05);
-    let task = || towline::trainer::Task::new(objective(loss("hinge"), 1.0, 0.0, Some(S)));
+    let task = || Task::new(objective(loss("hinge"), 1.0, 0.0, Some(S)));
     let indexed = IndexedOptions { wanted: 100, primal: false, beginning: BEGINNING };
-    let budget = Budget::unlimited();
-    let forest = Arc::new(Forest::open(&store, &budget).unwrap());
-    let mut pages = PageCache::new(forest, &budget).unwrap();
-    let options = TrainOptions { tasks: vec![task(), task()], ..options(task().objective, 1e-4) };
-    let trained = indexed::train(&store, &mut pages, (&options, &indexed), &budget, &mut ()).unwrap();
-    assert_eq!(trained[0].weights, trained[1].weights);
-    let scans = trained[1].cost.passes;
-    assert!(
-        trained[1].cost.bytes_read < trained[0].cost.bytes_read && scans > 0,
-        "{:?} {:?}",
-        trained[0].cost,
-        trained[1].cost
-    );
+    // The second budget has no room for the rows of all: those that wait go to disk.
+    for limit in [1 << 40, 2_000_000] {
+        let train = |tasks: Vec<Task>| {
+            let budget = Budget::new(limit);
+            let forest = Arc::new(Forest::open(&store, &budget).unwrap());
+            let mut pages = PageCache::new(forest, &budget).unwrap();
+            let options = TrainOptions { tasks, ..options(task().objective, 1e-4) };
+            let trained = indexed::train(&store, &mut pages, (&options, &indexed), &budget, &mut ()).unwrap();
+            assert!(budget.peak_bytes() <= limit);
+            trained
+        };
+        let (alone, together) = (train(vec![task()]), train((0..4).map(|_| task()).collect()));
+        for model in &together {
+            assert!(model.status == Status::Converged && model.cost.passes > 0);
+            let (a, b) = (alone[0].certificate.objective, model.certificate.objective);
+            assert!((a - b).abs() <= 1e-3 * a, "{a} and {b}");
+        }
+        let cost = Cost::of_all(together.iter().map(|model| model.cost));
+        assert!(cost.bytes_read < 3 * alone[0].cost.bytes_read, "{limit}: {cost:?} {:?}", alone[0].cost);
+    }
 }
 
 #[test]

@@ -97,7 +97,17 @@ impl PageCache {
         self.paid.bytes()
     }
 
-    /// Bytes read from disk so far.
+    /// Bytes that are read count from now on.
+    pub fn begin_count(&mut self) {
+        self.bytes_read = 0;
+    }
+
+    /// Others have read so many bytes of the same rows.
+    pub fn count_read(&mut self, bytes: u64) {
+        self.bytes_read += bytes;
+    }
+
+    /// Bytes read from disk since counting began, with those that others have read.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }

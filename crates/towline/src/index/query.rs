@@ -79,8 +79,7 @@ impl Search {
     /// Nothing is settled.
     pub fn new(forest: Arc<Forest>, seed: u64, budget: &Budget) -> Result<Self, BudgetError> {
         let nodes = forest.nodes().len();
-        let bytes = nodes * (4 + 2 * size_of::<Bin>()) + 8 * forest.columns();
-        let paid = budget.reserve("search of the index", bytes as u64 + RowBits::bytes(forest.rows()))?;
+        let paid = budget.reserve("search of the index", Search::needed_bytes(&forest))?;
         let mut search = Search {
             settled: RowBits::new(forest.rows()),
             left: vec![0; nodes],
@@ -93,6 +92,12 @@ impl Search {
         };
         search.recover(None);
         Ok(search)
+    }
+
+    /// Bytes that a search of `forest` takes.
+    pub fn needed_bytes(forest: &Forest) -> u64 {
+        let bytes = forest.nodes().len() * (4 + 2 * size_of::<Bin>()) + 8 * forest.columns();
+        bytes as u64 + RowBits::bytes(forest.rows())
     }
 
     /// Everything matters again but the rows in `active`.

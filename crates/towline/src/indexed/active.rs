@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::segment::{Room, Segment};
 use crate::bits::RowBits;
-use crate::block::Block;
+use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
 use crate::index::PageCache;
 use crate::loss::Loss;
@@ -25,8 +25,6 @@ pub struct ActiveSet {
     pub segments: Vec<Segment>,
     /// Which rows are active.
     pub bits: RowBits,
-    /// Bytes read back from disk.
-    pub bytes_read: u64,
     room: Room,
     order: OrderName,
     budget: Budget,
@@ -43,17 +41,22 @@ pub struct ActiveSet {
 }
 
 impl ActiveSet {
-    /// No row is active.
-    pub fn new(rows: u64, room: Room, order: OrderName, folder: PathBuf, budget: &Budget) -> Result<Self, TrainError> {
+    /// No row is active, and so much memory is free at first.
+    pub fn new(
+        rows: u64,
+        (room, free_bytes): (Room, u64),
+        order: OrderName,
+        folder: PathBuf,
+        budget: &Budget,
+    ) -> Result<Self, TrainError> {
         let paid = budget.reserve("which rows are active", RowBits::bytes(rows))?;
         Ok(ActiveSet {
             segments: Vec::new(),
             bits: RowBits::new(rows),
-            bytes_read: 0,
             room,
             order,
             budget: budget.clone(),
-            page_bytes: budget.free_bytes() / PAGE_PART,
+            page_bytes: free_bytes / PAGE_PART,
             turn: 0,
             oldest: 0,
             file: None,
@@ -108,11 +111,26 @@ impl ActiveSet {
         }
     }
 
+    /// Whether the next row would push others to disk.
+    pub fn is_short(&self, pages: &PageCache) -> bool {
+        let beyond = pages.held_bytes().saturating_sub(self.page_bytes);
+        !self.has_room() && self.budget.free_bytes() + beyond < self.room.bytes()
+    }
+
+    /// Whether rows wait on disk.
+    pub fn is_parted(&self) -> bool {
+        !self.segments.iter().all(Segment::is_resident)
+    }
+
+    /// Whether so many rows can be in memory together, beside as many pages as are to stay.
+    pub fn holds(&self, rows: u64, free_bytes: u64) -> bool {
+        self.room.segments_for(rows) * self.room.bytes() <= free_bytes.saturating_sub(self.page_bytes)
+    }
+
     /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds them again should they matter.
     /// The dual objective does not notice, so that what has been gained is kept.
     pub fn forget_idle_if_short(&mut self, pages: &PageCache) {
-        let beyond = pages.held_bytes().saturating_sub(self.page_bytes);
-        if self.has_room() || self.budget.free_bytes() + beyond >= self.room.bytes() {
+        if !self.is_short(pages) {
             return;
         }
         for i in 0..self.segments.len() {
@@ -122,6 +140,37 @@ impl ActiveSet {
                 self.retain(i, &keep);
             }
         }
+    }
+
+    /// Puts the rows that are not `idle` into as few segments as they need, and stops the others to be active, for when rows wait on disk.
+    pub fn compact(
+        &mut self,
+        mut idle: impl FnMut(Row, &RowState) -> bool,
+        pages: &mut PageCache,
+    ) -> Result<(), TrainError> {
+        let old = self.segments.len();
+        for _ in 0..old {
+            // The old ones leave at the front, the new ones come at the end.
+            self.load(0, &[], pages)?;
+            let segment = self.segments.remove(0);
+            for (i, state) in segment.states.iter().enumerate() {
+                let (block, position) = (&segment.residents.block, segment.residents.positions[i]);
+                if idle(block.row(i), state) {
+                    self.bits.set(position, false);
+                    continue;
+                }
+                if !self.segments.last().is_some_and(Segment::has_room) {
+                    self.grow(pages)?;
+                }
+                if let Some(last) = self.segments.last_mut() {
+                    last.residents.push(block, i, position);
+                    last.states.push(*state);
+                    last.changed();
+                }
+            }
+        }
+        (self.turn, self.oldest) = (0, 0);
+        Ok(())
     }
 
     /// Adds an empty segment.
@@ -163,7 +212,7 @@ impl ActiveSet {
         if bytes > 0 {
             self.make_room(bytes, kept, pages)?;
             if let Some(file) = &self.file {
-                self.bytes_read += self.segments[segment].load(file, &mut self.scratch)?;
+                pages.count_read(self.segments[segment].load(file, &mut self.scratch)?);
             }
         }
         Ok(())
@@ -186,6 +235,12 @@ impl ActiveSet {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Another run has its turn: rows go to disk until pages and what is free make up `bytes`.
+    pub fn step_back(&mut self, bytes: u64, pages: &PageCache) -> Result<(), TrainError> {
+        while self.budget.free_bytes() + pages.held_bytes() < bytes && self.spill_one(&[])? {}
         Ok(())
     }
 

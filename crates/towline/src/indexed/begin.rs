@@ -12,28 +12,29 @@ use crate::loss::Loss;
 use crate::order::below;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
-use crate::trainer::{Cost, Duals, Link, READ_AHEAD, TrainError};
-use crate::truncation::FirstModel;
+use crate::trainer::{Duals, Link, READ_AHEAD, TrainError};
+use crate::truncation::{FirstModel, Sample};
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
 /// the others w turns away from them. The sample alone did not end
 /// that on kddcup99; ARCHITECTURE.md says what else was needed.
 pub fn with_first_model<L: Loss, S: BlockSolver<L>>(
     rounds: &mut Rounds<L, S>,
-    first: &FirstModel,
+    (sample, first): (&Sample, &FirstModel),
     pages: &mut PageCache,
 ) -> Result<(), TrainError> {
-    let shape = first.sample.shape();
+    let shape = sample.rows.shape();
     let mut duals = first.duals.iter();
     let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
-    for id in 0..first.sample.blocks().len() as u32 {
+    for id in 0..sample.rows.blocks().len() as u32 {
         block.clear();
-        first.sample.read(BlockId(id), &mut buffers, &mut block)?;
+        sample.rows.read(BlockId(id), &mut buffers, &mut block)?;
         for (i, &(position, beta)) in (0..block.rows()).zip(&mut duals) {
             add(rounds, (&block, i), (position, beta), pages)?;
         }
     }
     rounds.reference.copy_from_slice(&first.weights);
+    rounds.cost = first.cost;
     Ok(())
 }
 
@@ -50,9 +51,8 @@ pub fn with_duals<L: Loss, S: BlockSolver<L>>(
     (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
     let (mut first, mut betas) = (0, Vec::new());
-    let mut cost = Cost { passes: 1, ..Cost::default() };
     while let Some(block) = reader.take()? {
-        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+        pages.count_read(store.blocks()[block.id().0 as usize].stored_bytes);
         duals.read(first, block.rows(), &mut betas)?;
         for (i, &beta) in betas.iter().enumerate() {
             if beta != 0.0 || below(&mut random, rows) < sample {
@@ -62,7 +62,7 @@ pub fn with_duals<L: Loss, S: BlockSolver<L>>(
         first += block.rows() as u64;
     }
     rounds.reference.copy_from_slice(rounds.weights.weights());
-    rounds.cost = rounds.cost.with(&cost);
+    rounds.cost.passes += 1;
     Ok(())
 }
 

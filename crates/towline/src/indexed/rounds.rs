@@ -3,6 +3,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::IndexedOptions;
 use super::active::ActiveSet;
+use super::hand_over::Judge;
 use super::scan::{Look, Sums, scan_active};
 use super::segment::Segment;
 use super::solve::{BlockSolver, Worked};
@@ -23,6 +24,8 @@ const VISITS_PER_LOOK: u64 = 4;
 const LEAST_SWEEPS: u64 = 3;
 /// The active rows are solved to this part of the tolerance, so that others may owe the rest.
 const OWN_PART: f64 = 0.5;
+/// Active rows are gone through for idle ones if this part may be, and rows wait on disk.
+const IDLE_PART: f64 = 0.25;
 /// Where the next problem of the series is another one anyway, so much of the gap may stay.
 const EARLY_PART: f64 = 0.1;
 
@@ -38,6 +41,7 @@ pub struct Rounds<'a, L, S> {
     /// wᵗ.
     pub reference: Vec<f64>,
     pub search: Search,
+    pub judge: Judge,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
     /// Whether that was just now.
@@ -45,10 +49,8 @@ pub struct Rounds<'a, L, S> {
     /// Rows that queries have looked at.
     pub looked: u64,
     pub random: Xoshiro256PlusPlus,
-    /// What it has cost, but for pages and active rows that were read.
+    /// Its own part of the cost; what was read served all runs, and the pages know it.
     pub cost: Cost,
-    /// What the pages had read before this run.
-    pub pages_before: u64,
     pub _paid: Reservation,
 }
 
@@ -58,6 +60,8 @@ pub enum Next {
     Solved,
     /// A limit was reached.
     Stopped,
+    /// Too many rows matter: blocks are the better way.
+    TooMany,
 }
 
 impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
@@ -94,12 +98,16 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         &mut self,
         pages: &mut PageCache,
         limits: &Limits,
-        mut seen: impl FnMut(&Cost, &[f64]),
+        mut seen: impl FnMut(Cost, &[f64]),
     ) -> Result<Next, TrainError> {
+        if self.active.is_parted() && self.wants_blocks(pages)? {
+            return Ok(Next::TooMany);
+        }
         loop {
             // A scan has just made active whatever it found missing: there is nothing to ask for yet.
-            let found = if std::mem::take(&mut self.is_fresh) { 0 } else { self.ask_and_solve(pages)? };
-            seen(&self.cost_so_far(pages), self.weights.weights());
+            let found = if std::mem::take(&mut self.is_fresh) { Some(0) } else { self.ask_and_solve(pages)? };
+            let Some(found) = found else { return Ok(Next::TooMany) };
+            seen(self.cost_so_far(pages, limits), self.weights.weights());
             if limits.reason_to_stop(self.cost.passes).is_some() {
                 return Ok(Next::Stopped);
             }
@@ -109,34 +117,43 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w has reached meanwhile.
             self.solve_active(pages, limits, &mut seen)?;
             self.search.recover(Some(&self.active.bits));
-            let found = self.ask_and_solve(pages)?;
+            let Some(found) = self.ask_and_solve(pages)? else { return Ok(Next::TooMany) };
             if found < self.options.wanted {
                 if found > 0 {
                     self.solve_active(pages, limits, &mut seen)?;
                 }
-                seen(&self.cost_so_far(pages), self.weights.weights());
+                seen(self.cost_so_far(pages, limits), self.weights.weights());
                 return Ok(Next::Solved);
             }
         }
     }
 
-    /// One round: n more rows, and the block of them and others. Returns |N|.
-    fn ask_and_solve(&mut self, pages: &mut PageCache) -> Result<u64, TrainError> {
-        let (found, looked) = self.ask(pages)?;
+    /// One round: n more rows, and the block of them and others. Returns |N|, or nothing where too many rows matter.
+    fn ask_and_solve(&mut self, pages: &mut PageCache) -> Result<Option<u64>, TrainError> {
+        let Some((found, looked)) = self.ask(pages)? else { return Ok(None) };
         let block = self.block(found, looked, pages)?;
         // New rows move w: rows of the block that an order has left out may matter again.
         block.iter().for_each(|&i| self.active.segments[i].order.begin_step());
         let rows: u64 = block.iter().map(|&i| self.active.segments[i].rows() as u64).sum();
         self.solve_block(&block, (VISITS_PER_LOOK * looked).max(LEAST_SWEEPS * rows))?;
-        Ok(found)
+        Ok(Some(found))
     }
 
-    /// Finds n more rows, which become active: |N| and n_e.
-    fn ask(&mut self, pages: &mut PageCache) -> Result<(u64, u64), TrainError> {
+    /// Whether what does not fit into memory is better read block by block.
+    fn wants_blocks(&mut self, pages: &mut PageCache) -> Result<bool, TrainError> {
+        let look = Look { objective: self.objective, reference: &self.reference };
+        self.judge.wants_blocks(self.active.rows(), look, &self.weights, pages)
+    }
+
+    /// Finds n more rows, which become active: |N| and n_e. Nothing where too many matter.
+    fn ask(&mut self, pages: &mut PageCache) -> Result<Option<(u64, u64)>, TrainError> {
         let (mut found, mut looked) = (0, 0);
         self.active.forget_idle_if_short(pages);
         loop {
             // Room is made before the search, which holds pages.
+            if self.active.is_short(pages) && self.wants_blocks(pages)? {
+                return Ok(None);
+            }
             if !self.active.has_room() {
                 self.active.grow(pages)?;
             }
@@ -158,14 +175,14 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             looked += answer.looked;
             self.looked += answer.looked;
             if answer.found == 0 || self.active.has_room() || found == self.options.wanted {
-                return Ok((found, looked));
+                return Ok(Some((found, looked)));
             }
         }
     }
 
     /// N and n_e - |N| active rows in turn, as segments; all active rows while they are in memory, where they cost nothing to have and hold w in place.
     fn block(&mut self, found: u64, looked: u64, pages: &mut PageCache) -> Result<Vec<usize>, TrainError> {
-        if self.active.segments.iter().all(Segment::is_resident) {
+        if !self.active.is_parted() {
             return Ok((0..self.active.segments.len()).collect());
         }
         let mut newest = Vec::new();
@@ -197,7 +214,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         &mut self,
         pages: &mut PageCache,
         limits: &Limits,
-        seen: &mut impl FnMut(&Cost, &[f64]),
+        seen: &mut impl FnMut(Cost, &[f64]),
     ) -> Result<(), TrainError> {
         let mut enough: Option<f64> = None;
         loop {
@@ -207,6 +224,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             let may_be_early = self.options.wanted > 1 && !self.was_scanned;
             let early = if may_be_early { EARLY_PART * sums.gap } else { 0.0 };
             let enough = *enough.get_or_insert(early);
+            self.compact_if_parted(&sums, pages)?;
             if sums.gap <= exact.max(enough) || limits.reason_to_stop(self.cost.passes).is_some() {
                 return Ok(());
             }
@@ -221,11 +239,21 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
                 }
                 done += rows;
             }
-            seen(&self.cost_so_far(pages), self.weights.weights());
+            seen(self.cost_so_far(pages, limits), self.weights.weights());
             if may_be_early && gain <= bound {
                 return Ok(());
             }
         }
+    }
+
+    /// Where rows wait on disk though many are idle, those stop to be active. With them neither w nor the dual objective changes, and the rest may fit into memory.
+    fn compact_if_parted(&mut self, sums: &Sums, pages: &mut PageCache) -> Result<(), TrainError> {
+        let rows = self.active.rows();
+        if !self.active.is_parted() || (rows - sums.support) as f64 <= IDLE_PART * rows as f64 {
+            return Ok(());
+        }
+        let weights = &self.weights;
+        self.active.compact(|row, state| state.beta == 0.0 && state.y * weights.margin(row) >= 1.0, pages)
     }
 
     /// Sums over the active rows, with w summed anew.
@@ -247,10 +275,9 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         Ok(known.relative_gap() > self.tolerance && is_better)
     }
 
-    /// What the run has cost, reading included.
-    pub fn cost_so_far(&self, pages: &PageCache) -> Cost {
-        let bytes_read = self.cost.bytes_read + pages.bytes_read() - self.pages_before + self.active.bytes_read;
-        Cost { bytes_read, ..self.cost }
+    /// What the run has cost, with all that was read until now.
+    pub fn cost_so_far(&self, pages: &PageCache, limits: &Limits) -> Cost {
+        Cost { bytes_read: pages.bytes_read(), seconds: limits.seconds(), ..self.cost }
     }
 }
 
@@ -260,6 +287,11 @@ pub fn sq_norm(w: &[f64]) -> f64 {
 
 /// Memory for the weights of a run, and for Newton steps on a block.
 pub fn reserve(columns: u64, primal: bool, budget: &Budget) -> Result<Reservation, TrainError> {
+    Ok(budget.reserve("weights", vector_bytes(columns, primal))?)
+}
+
+/// How much that is.
+pub fn vector_bytes(columns: u64, primal: bool) -> u64 {
     let vectors = 4 + if primal { 14 } else { 0 };
-    Ok(budget.reserve("weights", vectors * 8 * (columns + 1))?)
+    vectors * 8 * (columns + 1)
 }

@@ -1,15 +1,13 @@
 //! What is certain: sums over the active rows, and over all rows.
-use std::sync::Arc;
-
 use super::active::ActiveSet;
 use super::segment::Segment;
-use crate::budget::Budget;
+use crate::block::{Block, Row};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
-use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, StoreError};
-use crate::trainer::{Certificate, Cost, Identity, Link, READ_AHEAD, TrainError};
+use crate::store::StoreError;
+use crate::trainer::{Certificate, Identity, Link, TrainError};
 use crate::truncation::Ceiling;
 
 /// Sums over rows at fixed weights.
@@ -83,7 +81,7 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn reference_margin(&self, row: crate::block::Row) -> f64 {
+    pub fn reference_margin(&self, row: Row) -> f64 {
         row.dot(self.reference) + self.objective.bias * self.reference[self.reference.len() - 1]
     }
 }
@@ -113,42 +111,31 @@ pub fn scan_active<L: Loss>(
     Ok(sums)
 }
 
-/// Sums over all rows of `store` that are not active, added to those of the active ones. Rows that should be active under w itself, no outliers with a margin below 1, become so.
-///
-/// The blocks of the store are read, not the pages of the index: they are fewer, larger and smaller on disk.
+/// Adds the rows of a block of the store that are not active. Rows that should be active under w itself, no outliers with a margin below 1, become so.
 pub fn scan_others<L: Loss>(
     loss: L,
     look: Look,
     sums: &mut Sums,
     (active, weights): (&mut ActiveSet, &Identity),
-    (store, pages, budget): (&Arc<DiskStore>, &mut PageCache, &Budget),
-) -> Result<Cost, TrainError> {
+    (block, first, pages): (&Block, u64, &mut PageCache),
+) -> Result<(), TrainError> {
     let ceiling = Ceiling::of(look.objective);
-    let mut cost = Cost { passes: 1, ..Cost::default() };
-    active.make_room(ReadAhead::needed_bytes(&**store, READ_AHEAD), &[], pages)?;
-    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-    let mut first = 0;
-    while let Some(block) = reader.take()? {
-        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
-        for i in 0..block.rows() {
-            let position = first + i as u64;
-            let (y, c) = look.objective.row(&block.info(i));
-            if c <= 0.0 || active.bits.get(position) {
-                continue;
-            }
-            let z = weights.margin(block.row(i));
-            sums.add(loss, &ceiling, (y, c, 0.0), (z, look.reference_margin(block.row(i))));
-            if y * z < 1.0 && !ceiling.is_outlier(y, z) {
-                sums.missing += 1;
-                match active.push(loss, (&block, i), (position, 0.0), look.objective, pages) {
-                    // Where memory is short, queries bring those that are still missing.
-                    Err(TrainError::Budget(_) | TrainError::Store(StoreError::Budget(_))) | Ok(()) => {}
-                    Err(error) => return Err(error),
-                }
+    for i in 0..block.rows() {
+        let position = first + i as u64;
+        let (y, c) = look.objective.row(&block.info(i));
+        if c <= 0.0 || active.bits.get(position) {
+            continue;
+        }
+        let z = weights.margin(block.row(i));
+        sums.add(loss, &ceiling, (y, c, 0.0), (z, look.reference_margin(block.row(i))));
+        if y * z < 1.0 && !ceiling.is_outlier(y, z) {
+            sums.missing += 1;
+            match active.push(loss, (block, i), (position, 0.0), look.objective, pages) {
+                // Where memory is short, queries bring those that are still missing.
+                Err(TrainError::Budget(_) | TrainError::Store(StoreError::Budget(_))) | Ok(()) => {}
+                Err(error) => return Err(error),
             }
         }
-        first += block.rows() as u64;
     }
-    Ok(cost)
+    Ok(())
 }

@@ -39,7 +39,7 @@ pub struct Segment {
 }
 
 /// Bytes of a state with its position on disk.
-const STORED_STATE_BYTES: usize = 5 * 8;
+pub const STORED_STATE_BYTES: usize = 5 * 8;
 
 /// How much a segment holds.
 #[derive(Clone, Copy)]
@@ -60,6 +60,11 @@ impl Room {
         let bytes = SEGMENT_BYTES.min(free_bytes / SEGMENT_PART) as f64;
         let rows = ((bytes / row_bytes) as u64).clamp(1, shape.rows.max(1));
         Room { rows, values: (rows as f64 * mean * 1.25) as u64 + longest, longest, shape }
+    }
+
+    /// Segments that hold so many rows.
+    pub fn segments_for(&self, rows: u64) -> u64 {
+        rows.div_ceil(self.rows)
     }
 
     /// Bytes of its rows.

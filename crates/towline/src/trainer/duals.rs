@@ -177,6 +177,17 @@ impl Duals {
         Ok(())
     }
 
+    /// How many are not 0.
+    pub fn support(&self) -> Result<u64, StoreError> {
+        let mut support = 0;
+        let count = |values: &[f64]| {
+            support += values.iter().filter(|value| **value != 0.0).count() as u64;
+            Ok(())
+        };
+        self.for_each_chunk(count).map_err(failed)?;
+        Ok(support)
+    }
+
     /// What the negative and the positive ones add up to.
     pub(super) fn sums(&self) -> Result<DualSums, StoreError> {
         let mut sums = DualSums::default();

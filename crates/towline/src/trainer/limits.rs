@@ -16,6 +16,11 @@ impl<'a> Limits<'a> {
         Limits { options, begin: Instant::now() }
     }
 
+    /// What the run was told.
+    pub fn options(&self) -> &'a TrainOptions {
+        self.options
+    }
+
     /// Seconds since the beginning.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()

@@ -243,6 +243,17 @@ impl Cost {
         all.into_iter().reduce(merge).unwrap_or_default()
     }
 
+    /// What a model cost that was trained after others: its own work, and all that was read until its end.
+    pub fn after(self, before: &Cost) -> Cost {
+        Cost {
+            passes: self.passes + before.passes,
+            bytes_read: self.bytes_read + before.bytes_read,
+            seconds: self.seconds + before.seconds,
+            read_seconds: self.read_seconds + before.read_seconds,
+            ..self
+        }
+    }
+
     /// What came on top of an earlier count of passes, bytes, and seconds in all.
     fn without(self, before: &Cost) -> Cost {
         Cost {
@@ -297,6 +308,11 @@ pub trait Observer {
     /// Called where a series of convex problems is solved, after each of them, with the objective that the series minimises.
     fn problem_solved(&mut self, objective: f64, weights: &[f64]) {
         let _ = (objective, weights);
+    }
+
+    /// Called with a sentence that a user should read.
+    fn note(&mut self, text: &str) {
+        let _ = text;
     }
 }
 

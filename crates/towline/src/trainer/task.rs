@@ -30,7 +30,7 @@ impl Task {
     }
 
     /// So many dual variables that are 0: in memory, or on disk beside the checkpoint.
-    pub(super) fn no_duals(&self, count: u64, on_disk: bool) -> Result<Duals, StoreError> {
+    pub(crate) fn no_duals(&self, count: u64, on_disk: bool) -> Result<Duals, StoreError> {
         if !on_disk {
             return Ok(Duals::in_memory(count));
         }

@@ -10,7 +10,8 @@ mod start;
 mod survey;
 
 pub use outer::{ConvexTrainer, train};
-pub(crate) use start::{FirstModel, first_model, weights_of};
+pub(crate) use outer::{Known, Origin, fits, train_from};
+pub(crate) use start::{FirstModel, Sample, first_model, weights_of};
 pub(crate) use survey::Ceiling;
 
 /// How the series begins.

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Beginning;
-use super::start::{first_model, weights_of};
+use super::start::{Sample, first_model, weights_of};
 use super::survey::{Survey, survey};
 use crate::bits::RowBits;
 use crate::block::RowInfo;
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
@@ -27,20 +27,34 @@ pub fn train(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
-    let limits = Limits::new(options);
-    let (rows, columns) = (store.shape().rows, store.shape().columns);
-    // The weights of the last two problems, and who is an outlier under each.
-    let _paid = budget.reserve("weights and outliers", 2 * (8 * (columns + 1) + RowBits::bytes(rows)))?;
+    let run = (&Limits::new(options), &options.tasks[0]);
+    train_from(Origin::Task(beginning), store, run, convex, budget, observer)
+}
+
+/// The same for one task of a run that may have begun otherwise: its limits go on.
+pub(crate) fn train_from(
+    origin: Origin,
+    store: Arc<dyn BlockStore>,
+    (limits, task): (&Limits, &Task),
+    convex: ConvexTrainer,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let options = limits.options();
+    let _paid = budget.reserve("weights and outliers", own_bytes(&*store))?;
     let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
-    let mut series = Series::begin(&store, options, beginning, budget)?;
-    observer.problem_solved(series.survey.objective, &series.weights);
+    let reached = origin.reached();
+    let mut series = Series::begin(&store, (options, task), origin, budget)?;
+    if series.survey.objective < reached {
+        observer.problem_solved(series.survey.objective, &series.weights);
+    }
     loop {
         let outliers = Arc::new(series.outliers.clone());
         let kept = series.duals.take();
         let convex_options = TrainOptions {
             tolerance: options.tolerance,
             max_passes: options.max_passes.saturating_sub(series.cost.passes).max(1),
-            max_time: options.max_time.map(|limit| left(limit, &limits)),
+            max_time: options.max_time.map(|limit| left(limit, limits)),
             order: options.order,
             cache_share: options.cache_share,
             selection: options.selection,
@@ -52,7 +66,7 @@ pub fn train(
                 rows: Some(Arc::new(Without(outliers.clone()))),
                 start: kept.map(|duals| Start::Duals(duals, 1.0)),
                 start_weights: series.weights.clone(),
-                checkpoint: options.tasks[0].checkpoint.clone(),
+                checkpoint: task.checkpoint.clone(),
                 ..Task::new(series.objective.clone())
             })
         };
@@ -61,13 +75,13 @@ pub fn train(
         let trained = convex(store.clone(), &convex_options, budget, &mut summed)?;
         series.cost = series.cost.with(&trained.cost);
         let was_solved = trained.status == Status::Converged;
-        let certificate = shifted(trained.certificate, constant);
+        let mut certificate = shifted(trained.certificate, constant);
         let mut duals = trained.duals;
         // wᵗ itself may be good enough: its objective in this problem is F_s, and the bound of the problem is within the tolerance.
         let known = Certificate { objective: series.survey.objective, ..certificate };
         let mut status = trained.status;
         if known.relative_gap() <= options.tolerance {
-            return Ok(series.end(Status::Converged, known, duals, &limits));
+            return Ok(series.end(Status::Converged, known, duals, limits));
         }
         let found = series.look(&store, &trained.weights, &mut duals, budget)?;
         if found.objective < series.survey.objective {
@@ -76,11 +90,14 @@ pub fn train(
             observer.problem_solved(found.objective, &series.weights);
             if was_solved && found.crossed == 0 {
                 let objective = found.objective;
-                return Ok(series.end(Status::Converged, Certificate { objective, ..certificate }, duals, &limits));
+                return Ok(series.end(Status::Converged, Certificate { objective, ..certificate }, duals, limits));
             }
         } else if was_solved {
             // Only rounding can bring it here: a problem that is solved has weights that are better, or wᵗ was good enough.
-            return Ok(series.end(Status::Converged, known, duals, &limits));
+            return Ok(series.end(Status::Converged, known, duals, limits));
+        } else {
+            // The model is wᵗ still.
+            certificate = known;
         }
         if was_solved {
             status = match limits.reason_to_stop(series.cost.passes) {
@@ -91,7 +108,7 @@ pub fn train(
                 }
             };
         }
-        return Ok(series.end(status, certificate, duals, &limits));
+        return Ok(series.end(status, certificate, duals, limits));
     }
 }
 
@@ -110,6 +127,20 @@ impl RowFilter for Without {
     }
 }
 
+/// Whether a series could be trained by blocks with so much memory.
+pub(crate) fn fits(store: &dyn BlockStore, bytes: u64) -> bool {
+    let budget = Budget::new(bytes);
+    let Ok(_paid) = budget.reserve("weights and outliers", own_bytes(store)) else { return false };
+    let duals = series_dual_bytes(store, &budget).and_then(|bytes| Ok(budget.reserve("dual variables", bytes)?));
+    duals.is_ok_and(|_paid| Plan::new(store, &budget).is_ok())
+}
+
+/// The weights of the last two problems, and who is an outlier under each.
+fn own_bytes(store: &dyn BlockStore) -> u64 {
+    let shape = store.shape();
+    2 * (8 * (shape.columns + 1) + RowBits::bytes(shape.rows))
+}
+
 /// Dual variables wait in memory between two problems, unless a trainer would put them on disk as well.
 fn series_dual_bytes(store: &dyn BlockStore, budget: &Budget) -> Result<u64, TrainError> {
     let on_disk = Plan::new(store, budget)?.duals_on_disk;
@@ -126,6 +157,36 @@ fn step(cost: Cost, certificate: Certificate) -> Step {
     Step { cost, dual_objective: Some(certificate.dual_objective), gap_estimate: None, certificate: Some(certificate) }
 }
 
+/// Where a series begins.
+pub(crate) enum Origin {
+    /// With what the task starts from, or else with a model of some rows.
+    Task(Beginning),
+    /// Where another trainer has come to.
+    Known(Known),
+}
+
+/// What another trainer knows of a series.
+pub(crate) struct Known {
+    /// wᵗ.
+    pub weights: Vec<f64>,
+    /// F_s at wᵗ, or infinity if nobody knows: the series reports no more than that.
+    pub reached: f64,
+    /// Dual variables that are not 0, by position, and what is paid for them.
+    pub duals: Vec<(u64, f64)>,
+    pub _paid: Reservation,
+    /// What it has cost so far.
+    pub cost: Cost,
+}
+
+impl Origin {
+    fn reached(&self) -> f64 {
+        match self {
+            Origin::Task(_) => f64::INFINITY,
+            Origin::Known(known) => known.reached,
+        }
+    }
+}
+
 /// wᵗ, and what is known of it.
 struct Series {
     weights: Vec<f64>,
@@ -139,32 +200,35 @@ struct Series {
 impl Series {
     fn begin(
         store: &Arc<dyn BlockStore>,
-        options: &TrainOptions,
-        beginning: Beginning,
+        (options, task): (&TrainOptions, &Task),
+        origin: Origin,
         budget: &Budget,
     ) -> Result<Series, TrainError> {
         let rows = store.shape().rows;
-        let plan = Plan::new(&**store, budget)?;
-        let folder =
-            options.tasks[0].checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
-        let mut duals = match plan.duals_on_disk {
-            true => Duals::on_disk(rows, folder.unwrap_or(&std::env::temp_dir()))?,
-            false => Duals::in_memory(rows),
+        let mut duals = task.no_duals(rows, Plan::new(&**store, budget)?.duals_on_disk)?;
+        let mut set = |known: &[(u64, f64)]| {
+            duals.set(known.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))
         };
         let mut cost = Cost::default();
-        let weights = match &options.tasks[0].start {
-            Some(start) => {
+        let weights = match (origin, &task.start) {
+            (Origin::Known(known), _) => {
+                set(&known.duals)?;
+                cost = known.cost;
+                known.weights
+            }
+            (Origin::Task(_), Some(start)) => {
                 duals.begin_with(start)?;
                 cost.passes += 1;
-                match &options.tasks[0].start_weights[..] {
-                    [] => weights_of(&**store, &duals, &options.tasks[0].objective, budget)?,
+                match &task.start_weights[..] {
+                    [] => weights_of(&**store, &duals, &task.objective, budget)?,
                     kept => kept.to_vec(),
                 }
             }
-            None => {
-                let first = first_model(&**store, options, beginning, budget)?;
-                duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;
-                cost = first.cost;
+            (Origin::Task(beginning), None) => {
+                let sample = Sample::draw(&**store, beginning, options.seed, budget)?;
+                let first = first_model(&sample, (options, &task.objective), budget)?;
+                set(&first.duals)?;
+                cost = Cost { bytes_read: sample.bytes_read, ..first.cost };
                 first.weights
             }
         };
@@ -174,7 +238,7 @@ impl Series {
             survey: Survey::default(),
             duals: None,
             cost,
-            objective: options.tasks[0].objective.clone(),
+            objective: task.objective.clone(),
         };
         series.survey = series.look(store, &weights, &mut duals, budget)?;
         series.weights = weights;

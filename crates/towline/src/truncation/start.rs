@@ -19,30 +19,44 @@ const SAMPLE_BLOCK: usize = 512;
 /// The sample takes at most this part of the free budget: it is held twice, and some of it is read ahead.
 const SAMPLE_PART: u64 = 4;
 
+/// Rows to begin with.
+pub struct Sample {
+    /// The rows.
+    pub rows: Arc<MemoryStore>,
+    /// Their positions in the store.
+    pub positions: Vec<u64>,
+    /// Bytes read for them.
+    pub bytes_read: u64,
+    _paid: Reservation,
+}
+
+impl Sample {
+    /// Draws some rows of `store` at random.
+    pub fn draw(store: &dyn BlockStore, beginning: Beginning, seed: u64, budget: &Budget) -> Result<Self, TrainError> {
+        let (rows, positions, bytes_read) = draw(store, beginning, seed, budget)?;
+        let held = rows.iter().map(Block::resident_bytes).sum::<u64>() + 24 * positions.len() as u64;
+        let paid = budget.reserve("rows to begin with", held)?;
+        Ok(Sample { rows: Arc::new(MemoryStore::new(rows)), positions, bytes_read, _paid: paid })
+    }
+}
+
 /// A model of a few rows.
 pub struct FirstModel {
     /// w⁰.
     pub weights: Vec<f64>,
-    /// The rows that it was trained on.
-    pub sample: Arc<MemoryStore>,
-    /// Their positions in the store, and their dual variables.
+    /// The positions of the rows in the store, and their dual variables.
     pub duals: Vec<(u64, f64)>,
-    /// What it cost.
+    /// What it cost, without reading the rows.
     pub cost: Cost,
-    _paid: Reservation,
 }
 
-/// Solves the convex problem of some rows of `store`, drawn at random.
+/// Solves the convex problem of these rows.
 pub fn first_model(
-    store: &dyn BlockStore,
-    options: &TrainOptions,
-    beginning: Beginning,
+    sample: &Sample,
+    (options, objective): (&TrainOptions, &Objective),
     budget: &Budget,
 ) -> Result<FirstModel, TrainError> {
     let begin = Instant::now();
-    let (sample, positions, bytes_read) = draw(store, beginning, options.seed, budget)?;
-    let held = sample.iter().map(Block::resident_bytes).sum::<u64>() + 24 * positions.len() as u64;
-    let paid = budget.reserve("rows to begin with", held)?;
     let few = TrainOptions {
         tolerance: options.tolerance,
         max_passes: options.max_passes,
@@ -51,15 +65,14 @@ pub fn first_model(
         seed: options.seed,
         stop: options.stop.clone(),
         threads: options.threads,
-        ..TrainOptions::new(Objective { truncate: None, ..options.tasks[0].objective.clone() })
+        ..TrainOptions::new(Objective { truncate: None, ..objective.clone() })
     };
-    let sample = Arc::new(MemoryStore::new(sample));
-    let trained = train(sample.clone(), &few, budget, &mut ())?;
+    let trained = train(sample.rows.clone(), &few, budget, &mut ())?;
     let failed = StoreError::io(Path::new("dual variables"), "read them");
     let values = trained.duals.values().map_err(failed)?;
-    let cost = Cost { bytes_read, seconds: begin.elapsed().as_secs_f64(), passes: 0, ..trained.cost };
-    let duals = positions.into_iter().zip(values).collect();
-    Ok(FirstModel { weights: trained.weights, sample, duals, cost, _paid: paid })
+    let cost = Cost { bytes_read: 0, seconds: begin.elapsed().as_secs_f64(), passes: 0, ..trained.cost };
+    let duals = sample.positions.iter().copied().zip(values).collect();
+    Ok(FirstModel { weights: trained.weights, duals, cost })
 }
 
 /// Rows drawn at random with their positions, and the bytes read for them. From a shuffled store, the first rows of blocks in random order; else rows of all blocks.
