@@ -274,7 +274,8 @@ fn models_on_one_index_share_what_is_read() {
         for model in &together {
             assert!(model.status == Status::Converged && model.cost.passes > 0);
             let (a, b) = (alone[0].certificate.objective, model.certificate.objective);
-            assert!((a - b).abs() <= 1e-3 * a, "{a} and {b}");
+            // Another way may end at another stationary point.
+            assert!((a - b).abs() <= 1e-2 * a && model.certificate.relative_gap() <= 1e-4, "{a} and {b}");
         }
         let cost = Cost::of_all(together.iter().map(|model| model.cost));
         assert!(cost.bytes_read < 3 * alone[0].cost.bytes_read, "{limit}: {cost:?} {:?}", alone[0].cost);

@@ -14,7 +14,7 @@ use crate::residents;
 use crate::solver::RowState;
 use crate::store::StoreError;
 use crate::store::format::Scratch;
-use crate::trainer::TrainError;
+use crate::trainer::{Duals, TrainError};
 
 /// Pages keep at least this part of what was free at first, m_LRU of section 4.2; beyond it active rows go to disk.
 const PAGE_PART: u64 = 8;
@@ -241,6 +241,28 @@ impl ActiveSet {
     /// Another run has its turn: rows go to disk until pages and what is free make up `bytes`.
     pub fn step_back(&mut self, bytes: u64, pages: &PageCache) -> Result<(), TrainError> {
         while self.budget.free_bytes() + pages.held_bytes() < bytes && self.spill_one(&[])? {}
+        Ok(())
+    }
+
+    /// Its turn has come: rows come back as far as there is room.
+    pub fn come_back(&mut self, pages: &mut PageCache) -> Result<(), TrainError> {
+        for i in 0..self.segments.len() {
+            let beyond = pages.held_bytes().saturating_sub(self.page_bytes);
+            if self.segments[i].missing_bytes() <= self.budget.free_bytes() + beyond {
+                self.load(i, &[], pages)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the dual variables of all active rows to their places.
+    pub fn write_duals(&mut self, duals: &mut Duals, pages: &mut PageCache) -> Result<(), TrainError> {
+        for i in 0..self.segments.len() {
+            self.load(i, &[], pages)?;
+            let segment = &self.segments[i];
+            let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
+            duals.set(segment.residents.positions.iter().copied().zip(betas))?;
+        }
         Ok(())
     }
 

@@ -51,7 +51,8 @@ pub fn train(
     let mut trained = Vec::with_capacity(options.tasks.len());
     for tasks in options.tasks.chunk_by(|a, b| a.objective.loss == b.objective.loss).flat_map(|all| all.chunks(most)) {
         let together = tasks.len() as u64;
-        let common = Common { store, limits: &limits, indexed, budget, free_bytes, together };
+        let row_bytes = free_bytes.saturating_sub(together * fixed);
+        let common = Common { store, limits: &limits, indexed, budget, free_bytes, row_bytes, together };
         let wave = Wave { common, tasks, first: trained.len() };
         trained.extend(match tasks[0].objective.loss {
             AnyLoss::SquaredHinge(loss) if indexed.primal => {
@@ -148,8 +149,8 @@ impl<'a> Wave<'a> {
         run: &mut Run<'a, L, S>,
         pages: &PageCache,
     ) -> Result<(), TrainError> {
-        let free = self.common.free_bytes;
-        if self.tasks.len() > 1 { run.step_back(free - free / WAITING_PART, pages) } else { Ok(()) }
+        let bytes = self.common.row_bytes;
+        if self.tasks.len() > 1 { run.step_back(bytes - bytes / WAITING_PART, pages) } else { Ok(()) }
     }
 
     /// A model has its turn, until it wants a scan or leaves the index.

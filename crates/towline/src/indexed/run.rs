@@ -36,6 +36,8 @@ pub struct Common<'a> {
     pub budget: &'a Budget,
     /// What was free before any run began, pages included.
     pub free_bytes: u64,
+    /// What of that is left to rows and pages.
+    pub row_bytes: u64,
     /// Runs that take their turns.
     pub together: u64,
 }
@@ -136,6 +138,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     /// Asks and solves until only a scan of all rows can tell more.
     pub fn advance(&mut self, pages: &mut PageCache, observer: &mut dyn Observer) -> Result<Wants, TrainError> {
         let limits = self.common.limits;
+        self.rounds.active.come_back(pages)?;
         loop {
             let rounds = &mut self.rounds;
             let looked_before = rounds.looked;
@@ -249,34 +252,19 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     /// lean so far towards the rows that were found last that all others would be outliers.
     pub fn into_known(mut self, pages: &mut PageCache) -> Result<Known, TrainError> {
         let cost = self.rounds.cost_so_far(pages, self.common.limits);
-        let (weights, reached) = match self.best {
+        let (weights, reached) = match self.best.take() {
             Some(best) => (best.weights, best.objective),
             None => (self.rounds.reference.clone(), f64::INFINITY),
         };
-        let active = &mut self.rounds.active;
-        let bytes = 16 * active.rows();
-        active.make_room(bytes, &[], pages)?;
-        let paid = self.common.budget.reserve("dual variables to go on from", bytes)?;
-        let mut duals = Vec::with_capacity(active.rows() as usize);
-        for i in 0..active.segments.len() {
-            active.load(i, &[], pages)?;
-            let segment = &active.segments[i];
-            let with_dual = segment.states.iter().zip(&segment.residents.positions);
-            duals.extend(with_dual.filter(|(state, _)| state.beta != 0.0).map(|(state, &at)| (at, state.beta)));
-        }
-        Ok(Known { weights, reached, duals, _paid: paid, cost })
+        let mut duals = self.task.no_duals(self.common.store.shape().rows, true)?;
+        self.rounds.active.write_duals(&mut duals, pages)?;
+        Ok(Known { weights, reached, duals, cost })
     }
 
     /// Keeps the dual variables where another run can go on from them.
     fn save(&mut self, pages: &mut PageCache) -> Result<Duals, TrainError> {
         let mut duals = self.no_duals(pages)?;
-        let active = &mut self.rounds.active;
-        for i in 0..active.segments.len() {
-            active.load(i, &[], pages)?;
-            let segment = &active.segments[i];
-            let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
-            duals.set(segment.residents.positions.iter().copied().zip(betas))?;
-        }
+        self.rounds.active.write_duals(&mut duals, pages)?;
         if let Some(file) = &self.task.checkpoint {
             let cost = self.rounds.cost_so_far(pages, self.common.limits);
             file.save(&self.task.objective, cost, &duals, &[])?;

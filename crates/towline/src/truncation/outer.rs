@@ -7,7 +7,7 @@ use super::start::{Sample, first_model, weights_of};
 use super::survey::{Survey, survey};
 use crate::bits::RowBits;
 use crate::block::RowInfo;
-use crate::budget::{Budget, Reservation};
+use crate::budget::Budget;
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
@@ -171,9 +171,8 @@ pub(crate) struct Known {
     pub weights: Vec<f64>,
     /// F_s at wᵗ, or infinity if nobody knows: the series reports no more than that.
     pub reached: f64,
-    /// Dual variables that are not 0, by position, and what is paid for them.
-    pub duals: Vec<(u64, f64)>,
-    pub _paid: Reservation,
+    /// Dual variables, on disk: others may have their turn before the series goes on.
+    pub duals: Duals,
     /// What it has cost so far.
     pub cost: Cost,
 }
@@ -206,13 +205,10 @@ impl Series {
     ) -> Result<Series, TrainError> {
         let rows = store.shape().rows;
         let mut duals = task.no_duals(rows, Plan::new(&**store, budget)?.duals_on_disk)?;
-        let mut set = |known: &[(u64, f64)]| {
-            duals.set(known.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))
-        };
         let mut cost = Cost::default();
         let weights = match (origin, &task.start) {
             (Origin::Known(known), _) => {
-                set(&known.duals)?;
+                duals.begin_with(&Start::Duals(known.duals, 1.0))?;
                 cost = known.cost;
                 known.weights
             }
@@ -227,7 +223,7 @@ impl Series {
             (Origin::Task(beginning), None) => {
                 let sample = Sample::draw(&**store, beginning, options.seed, budget)?;
                 let first = first_model(&sample, (options, &task.objective), budget)?;
-                set(&first.duals)?;
+                duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;
                 cost = Cost { bytes_read: sample.bytes_read, ..first.cost };
                 first.weights
             }
