@@ -188,6 +188,7 @@ impl<'a> Wave<'a> {
         for (i, state) in states.iter_mut().enumerate() {
             let State::Indexed(run) = state else { continue };
             let sums = run.begin_scan(pages)?;
+            self.step_back(run, pages)?;
             run.make_room(needed, pages)?;
             waiting.push((i, sums));
         }
