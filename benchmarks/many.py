@@ -12,7 +12,8 @@ What is measured:
   joint    LIBLINEAR -s 4 less reading, and Towline's seconds of solving until its dual objective is the one that LIBLINEAR ends with.
   cv       bytes read for 5 folds x 6 values of C and for the largest C alone, a tenth of the rows in memory; seconds against
            GridSearchCV(LinearSVC) of scikit-learn with all the memory it wants, reading included on both sides.
-  stream   one pass over text: seconds and test accuracy against one pass of Vowpal Wabbit, and against the converged model.
+  stream   one pass over text: seconds and test accuracy against one pass of Vowpal Wabbit, of perceptron, MIRA (C = 1, and C as ours) and CW, and against
+           the converged model; the part of the time in which the learner waits for text.
 """
 import argparse
 import json
@@ -34,8 +35,20 @@ def arguments():
     parser.add_argument("--kernel", metavar="PREFIX", help="PREFIX.train and PREFIX.test of the kernel data")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=TRAIN,TEST[,C]", help="a set with many classes, and its C where 1 is too large")
     parser.add_argument("--only", action="append", choices=list(PARTS), help="only these parts")
+    parser.add_argument("--kernel-c", default=100, help="C for the kernel data")
+    parser.add_argument("--memory", default="512M", help="memory of the machine for streams [default: %(default)s]")
+    parser.add_argument("--alone", default="", metavar="COMMAND", help="put before commands whose time counts, such as one that waits for a quiet machine")
+    parser.add_argument("--shared", default="", metavar="COMMAND", help="put before all others")
     common.add_common(parser)
     return parser.parse_args()
+
+
+TIMER = """
+import subprocess, sys, time
+begin = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True)
+print(f"\\n{time.perf_counter() - begin}")
+"""
 
 
 class Data:
@@ -64,10 +77,16 @@ class Bench(Record):
             common.timed([self.towline, "pack", data.train, "-o", data.store, "--quiet", "--block-size", "256K"])
 
     def run(self, *command, expect=(0, 5)):
-        seconds, out, _ = common.timed([self.towline, *command], expect=expect)
+        seconds, out, _ = common.timed([*self.options.shared.split(), self.towline, *command], expect=expect)
         found = json.loads(out)
         found["wall"] = seconds
         return found
+
+    def alone(self, command):
+        """Seconds and standard output of a command whose time counts; waiting for its turn does not."""
+        out = common.timed([*self.options.alone.split(), sys.executable, "-c", TIMER, *command])[1]
+        text, _, seconds = out.rstrip("\n").rpartition("\n")
+        return float(seconds), text
 
     def tenth(self, data, models):
         """A budget with room for a tenth of the rows beside what so many models need."""
@@ -192,7 +211,7 @@ def vowpal(bench, data, many):
     common.read_through(marked[0])
     kind = ["--oaa", str(len(known))] if many else ["--binary"]
     vw = [bench.python, "-m", "vowpalwabbit", "--quiet"]
-    seconds, _, _ = common.timed([*vw, "--loss_function", "hinge", *kind, "-b", "24", "-d", marked[0], "-f", model])
+    seconds, _ = bench.alone([*vw, "--loss_function", "hinge", *kind, "-b", "24", "-d", marked[0], "-f", model])
     common.timed([*vw, "-t", "-i", model, "-d", marked[1], "-p", scores])
     truth = [line.split(None, 1)[0] for line in open(marked[1])]
     found = [line.split()[0] for line in open(scores)]
@@ -209,22 +228,27 @@ def stream(bench, sets, kernel):
         model = bench.work / "stream.towm"
         common.read_through(data.train)
         base = ["train", data.train, "--stream", "-o", model, "--json", "--test", data.test]
-        limited = [HERE / "limited", "512M", "--"]
-        _, out, _ = common.timed([*limited, bench.towline, *base, "--memory", "480M", "-C", c])
-        ours = json.loads(out)
+        memory = bench.options.memory
+        limited = [HERE / "limited", memory, "--"]
+        # A sixteenth for what is not the budget's: code, stacks, pages of the text.
+        ours = json.loads(bench.alone([*limited, bench.towline, *base, "--memory", f"{int(memory[:-1]) * 15 // 16}{memory[-1]}", "-C", c])[1])
         bench.pack(data)
-        converged = bench.train(data, "-C", c, "--test", data.test, "--memory", "8G", "--tolerance", "1e-3")
+        kind = ["--multiclass", "crammer-singer"] if many else []
+        converged = bench.train(data, "-C", c, *kind, "--test", data.test, "--memory", "8G", "--tolerance", "1e-3")
         accuracy, best = ours["test"]["accuracy"], converged["test"]["accuracy"]
         time, solve = ours["seconds"]["stream"], ours["seconds"]["solve"]
+        bench.row(f"{data.name}, part of the time in which the learner waits for text", f"{time:.2f} s, {solve:.2f} s of it solving", "", f"{100 * (1 - solve / time):.0f} %", "under 60 %")
         if bench.python:
             vw_seconds, vw_accuracy = vowpal(bench, data, many)
-            bench.row(f"{data.name}, one pass over text in 512M, C = {c:g}, against Vowpal Wabbit", f"{time:.2f} s ({solve:.2f} s solving), {100 * accuracy:.2f} %",
-                      f"{vw_seconds:.2f} s, {100 * vw_accuracy:.2f} %", f"{vw_seconds / time:.1f}", "at least 2, and its accuracy")
+            # The time is that of the kernel data; elsewhere it is told.
+            goal = "its accuracy" if many else "at least 2, and its accuracy"
+            bench.row(f"{data.name}, one pass over text in {memory}, C = {c:g}, against Vowpal Wabbit", f"{time:.2f} s, {100 * accuracy:.2f} %",
+                      f"{vw_seconds:.2f} s, {100 * vw_accuracy:.2f} %", f"{vw_seconds / time:.2f}", goal)
         rules = {}
-        for rule in ("perceptron", "mira", "cw"):
+        for name, *rule in (("perceptron",), ("mira",), ("mira", "-C", c), ("cw",)):
             # Averages and variances need more room than blocks.
-            run = bench.run(*base, "--memory", "1G", "--method", rule)
-            rules[rule] = run["test"]["accuracy"]
+            run = bench.run(*base, "--memory", "4G", "--method", name, *rule)
+            rules[name] = max(run["test"]["accuracy"], rules.get(name, 0))
         words = ", ".join(f"{rule} {100 * found:.2f} %" for rule, found in rules.items())
         bench.row(f"{data.name}, test accuracy after one pass", f"{100 * accuracy:.2f} %", words, f"{100 * (accuracy - max(rules.values())):.2f} points", "at least 0")
         bench.row(f"{data.name}, against the converged model", f"{100 * accuracy:.2f} %", f"{100 * best:.2f} %", f"{100 * (best - accuracy):.2f} points below", "at most 0.5")
@@ -241,7 +265,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         work = pathlib.Path(folder)
         sets = [shuffled(Data(work, item.split("=")[0], *item.split("=")[1].split(","))) for item in options.set]
-        kernel = options.kernel and Data(work, "kernel", options.kernel + ".train", options.kernel + ".test", 10)
+        kernel = options.kernel and Data(work, "kernel", options.kernel + ".train", options.kernel + ".test", options.kernel_c)
         bench = Bench(options, towline, python, work)
         for name, part in PARTS.items():
             if options.only and name not in options.only:

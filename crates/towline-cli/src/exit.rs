@@ -17,10 +17,10 @@ use towline::input::InputError;
 use towline::objective::TargetError;
 use towline::pack::PackError;
 use towline::store::StoreError;
-use towline::stream::StreamError;
+use towline::stream::{Outgrown, StreamError};
 use towline::trainer::{Status, TrainError};
 
-use crate::size;
+use crate::{show, size};
 
 const FAILURE: u8 = 1;
 const BUDGET: u8 = 3;
@@ -51,9 +51,10 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
     {
         return ExitCode::SUCCESS;
     }
-    let (code, message) = match budget_error(&error) {
-        Some(refused) => (BUDGET, budget_message(refused)),
-        None => (code_of(&error), words(&error)),
+    let (code, message) = match (error.downcast_ref(), budget_error(&error)) {
+        (Some(StreamError::Outgrown(outgrown)), _) => (BUDGET, outgrown_message(outgrown)),
+        (_, Some(refused)) => (BUDGET, budget_message(refused)),
+        _ => (code_of(&error), words(&error)),
     };
     eprintln!("towline: {message}");
     ExitCode::from(code)
@@ -106,13 +107,37 @@ fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
 
 /// The same as the error's own words, with sizes as they are typed.
 fn budget_message(refused: &BudgetError) -> String {
-    // Rounded up to whole MiB, with a little room for what would be asked for next.
-    let least = (refused.least_bytes + refused.least_bytes / 8).div_ceil(1 << 20);
+    format!("{}; use --memory {}M or more", refusal(refused), mebibytes(refused.least_bytes))
+}
+
+/// What is too small for what.
+fn refusal(refused: &BudgetError) -> String {
     format!(
-        "the memory budget of {} is too small: {} needs {} and only {} is free; use --memory {least}M or more",
+        "the memory budget of {} is too small: {} needs {} and only {} is free",
         size::show(refused.limit_bytes),
         refused.purpose,
         size::show(refused.wanted_bytes),
         size::show(refused.free_bytes),
     )
+}
+
+/// Rounded up to whole MiB, with a little room for what would be asked for next.
+fn mebibytes(bytes: u64) -> u64 {
+    (bytes + bytes / 8).div_ceil(1 << 20)
+}
+
+/// A stream that has begun may need more than its next step does.
+fn outgrown_message(outgrown: &Outgrown) -> String {
+    let Outgrown { refused, rows, features, likely_bytes, hash_bits } = outgrown;
+    let (rows, features) = (show::count(*rows), show::count(*features));
+    let remedy = match likely_bytes {
+        Some(bytes) => format!("--memory {}M is likely to be enough for the whole input", mebibytes(*bytes)),
+        None => {
+            let least = mebibytes(refused.least_bytes);
+            format!("--memory {least}M is enough for these, and later rows may need more")
+        }
+    };
+    let hash =
+        hash_bits.map_or(String::new(), |bits| format!("; or --hash-bits {bits}, with which weights never grow"));
+    format!("{} after {rows} rows with {features} features; {remedy}{hash}", refusal(refused))
 }

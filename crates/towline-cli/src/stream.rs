@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
-    let options = options(arguments, threads, stop)?;
+    let mut options = options(arguments, threads, stop)?;
     let start = arguments.warm_start.as_deref().map(Model::load).transpose()?;
     let input = match arguments.streams.follow {
         true if name == "-" => {
@@ -112,7 +112,9 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         false => Input::new(&name),
     };
     let reading = arguments.reading.options(Precision::F32, threads, true);
-    let source = input::open(&[input], &reading, &budget, &Progress::default())?;
+    let progress = Progress::new(input.size_bytes());
+    options.progress = Some(progress.clone());
+    let source = input::open(&[input], &reading, &budget, &progress)?;
     let talk = !arguments.quiet && !arguments.json;
     let mut watcher = Watcher::new(&output, &options, talk);
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));

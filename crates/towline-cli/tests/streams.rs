@@ -241,6 +241,32 @@ fn a_stream_that_is_killed_goes_on_from_its_last_save() {
     assert!(run["test"]["accuracy"].as_f64().unwrap() > 0.83, "{run}");
 }
 
+/// The budget that an error names for a stream that grows is enough, at once.
+#[test]
+fn a_stream_that_outgrows_its_budget_says_what_would_be_enough() {
+    let bench = Bench::new();
+    let row = |i: usize| {
+        let words: Vec<String> = (0..20).map(|k| format!("{}:1", 1 + i * 20 + k)).collect();
+        format!("{} 0:1 {}\n", i % 4, words.join(" "))
+    };
+    let data = bench.write("grows.svm", &(0..20_000).map(row).collect::<String>());
+    let model = bench.path("m.towm");
+    let train = ["train", &data, "--stream", "--threads", "1", "-o", &model, "--json", "--memory"];
+    let refused = feed(&[&train[..], &["24M"]].concat(), "");
+    assert_eq!(refused.status.code(), Some(3));
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let number = |before: &str| message.split(before).nth(1).unwrap().split([' ', ',']).next().unwrap().to_string();
+    assert!(message.contains("is likely to be enough for the whole input"), "{message}");
+    json(&feed(&[&train[..], &[&number("--memory ")]].concat(), ""));
+    let hashed = json(&feed(&[&train[..], &["24M", "--hash-bits", &number("--hash-bits ")]].concat(), ""));
+    assert!(hashed["peak_memory_bytes"].as_u64().unwrap() <= (24 + 16) << 20, "{hashed}");
+    // Nobody knows how long standard input is.
+    let piped =
+        feed(&["train", "-", "--stream", "-o", &model, "--memory", "24M"], &(0..20_000).map(row).collect::<String>());
+    let message = String::from_utf8_lossy(&piped.stderr).into_owned();
+    assert!(message.contains("later rows may need more; or --hash-bits"), "{message}");
+}
+
 #[test]
 fn mistakes_are_named() {
     let bench = Bench::new();

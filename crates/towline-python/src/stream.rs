@@ -55,6 +55,7 @@ impl IntoException for StreamError {
             StreamError::Input(error) => error.into_exception(),
             StreamError::Store(error) => error.into_exception(),
             StreamError::Budget(error) => error.into_exception(),
+            StreamError::Outgrown(error) => error.refused.into_exception(),
             StreamError::Model(error) => error.into_exception(),
             other => bad_value(other),
         }

@@ -8,12 +8,16 @@ use super::columns::push;
 use super::finish::{Learnt, finish};
 use super::report::{StreamError, StreamReport, Watch};
 use super::serve::{Answer, Work};
-use super::{Columns, StreamClasses, StreamOptions};
+use super::{Columns, Outgrown, StreamClasses, StreamOptions};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::{InputError, RowBatch};
 use crate::model::Model;
 use crate::objective::Targets;
+use crate::store::StoreError;
+
+/// Refused because of itself, and not because of all that has come.
+const LONG_ROW: &str = "a long row";
 
 /// Gathers rows and hands them over.
 pub struct Gather<'a> {
@@ -42,6 +46,25 @@ pub struct Gather<'a> {
 impl Gather<'_> {
     /// Takes batches until there are no more, and hands the spare ones back.
     pub fn run(
+        &mut self,
+        batches: &Receiver<Result<RowBatch, InputError>>,
+        spare: &Sender<RowBatch>,
+    ) -> Result<(Model, StreamReport), StreamError> {
+        self.take_all(batches, spare).map_err(|error| match error {
+            StreamError::Budget(refused) if refused.purpose == LONG_ROW => StreamError::Budget(refused),
+            StreamError::Budget(refused) | StreamError::Store(StoreError::Budget(refused)) => self.outgrown(refused),
+            other => other,
+        })
+    }
+
+    /// What a refusal means for the rest of the stream.
+    fn outgrown(&self, refused: BudgetError) -> StreamError {
+        let come = (self.report.rows + self.filling.rows() as u64, self.columns.len() as u64);
+        let rows_bytes = self.rows_paid.bytes();
+        StreamError::Outgrown(Box::new(Outgrown::new(refused, come, rows_bytes, &self.classes, self.options)))
+    }
+
+    fn take_all(
         &mut self,
         batches: &Receiver<Result<RowBatch, InputError>>,
         spare: &Sender<RowBatch>,
@@ -117,14 +140,9 @@ impl Gather<'_> {
                     let (wanted_bytes, free_bytes) = (needed, self.budget.free_bytes());
                     let limit_bytes = self.budget.limit_bytes();
                     let least_bytes = limit_bytes + needed;
-                    return Err(BudgetError {
-                        purpose: "a long row",
-                        wanted_bytes,
-                        free_bytes,
-                        limit_bytes,
-                        least_bytes,
-                    }
-                    .into());
+                    return Err(
+                        BudgetError { purpose: LONG_ROW, wanted_bytes, free_bytes, limit_bytes, least_bytes }.into()
+                    );
                 }
                 self.hand_over()?;
                 self.filling.widen(self.columns.len());

@@ -14,6 +14,7 @@ mod learner;
 mod model;
 mod models;
 mod online;
+mod outgrown;
 mod problem;
 mod report;
 mod run;
@@ -24,6 +25,7 @@ mod stochastic;
 pub use classes::StreamClasses;
 pub use columns::{Columns, hashed_name, hashed_number};
 pub use online::check as check_rule;
+pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
 pub use run::stream;
 
@@ -32,6 +34,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::baselines::Baseline;
+use crate::input::Progress;
 use crate::loss::AnyLoss;
 use crate::objective::Multiclass;
 use crate::order::OrderName;
@@ -76,6 +79,8 @@ pub struct StreamOptions {
     pub save_time: Option<Duration>,
     /// Threads, among which the models of many classes are shared out.
     pub threads: usize,
+    /// How much of the input has been read, to tell what the rest of it may need.
+    pub progress: Option<Progress>,
     /// Set from outside to end with the rows that have come.
     pub stop: Arc<AtomicBool>,
 }
@@ -102,6 +107,7 @@ impl StreamOptions {
             save_rows: None,
             save_time: None,
             threads: crate::machine::threads(),
+            progress: None,
             stop: Arc::default(),
         }
     }

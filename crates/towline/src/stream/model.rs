@@ -12,7 +12,7 @@ use crate::trainer::{ProblemRows, Selection, insert_columns};
 const MOST_SWEEPS: u32 = 30;
 /// Another sweep pays if this one gained more than this part of the first one of the step.
 const SWEEP_PAYS: f64 = 0.05;
-/// One sweep is enough where there are more weights than rows and the second one gains less than this part of the first: on the kernel data it gains 0.22
+/// One sweep is enough where weights are averaged, there are more of them than rows, and the second one gains less than this part of the first: on the kernel data it gains 0.22
 /// of it, on a9a 0.9 and more.
 const ENOUGH: f64 = 0.5;
 /// Where one sweep was enough, this often a second one looks whether it still is.
@@ -92,7 +92,7 @@ impl StreamModel {
 
     /// There is no room for the mean any more.
     pub fn forget_mean(&mut self) {
-        (self.mean, self.averages) = (Vec::new(), false);
+        (self.mean, self.averages, self.enough) = (Vec::new(), false, false);
     }
 
     /// Takes over weights. The mean is that of the steps from here on: where every call of many goes on from the last with one step, it must not hold it back.
@@ -115,7 +115,8 @@ impl StreamModel {
             let gain = self.rows.sweep_noting(residents, None).gain;
             if sweep == 1 {
                 let many_weights = residents.block.columns() > residents.rows();
-                self.enough = many_weights && gain < ENOUGH * first_gain;
+                // What a block leaves half solved is noise, which the mean takes out; the last weights would keep it.
+                self.enough = self.averages && many_weights && gain < ENOUGH * first_gain;
             }
             // The first step has nothing to go on from, and may be the only one.
             let done = gain <= SWEEP_PAYS * first_gain || (self.enough && self.steps > 0);

@@ -1,6 +1,7 @@
 //! What a stream says of itself, and how it can fail.
 use serde::Serialize;
 
+use super::Outgrown;
 use crate::budget::BudgetError;
 use crate::input::InputError;
 use crate::model::{Model, ModelError};
@@ -59,6 +60,9 @@ pub enum StreamError {
     /// The budget is too small.
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// The budget was enough in the beginning.
+    #[error(transparent)]
+    Outgrown(Box<Outgrown>),
     /// A model cannot be written.
     #[error(transparent)]
     Model(#[from] ModelError),
