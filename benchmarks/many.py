@@ -7,8 +7,8 @@
 says how to make them). Needs the peers of common.py and, for runs under a memory limit, root or a delegated control group.
 
 What is measured:
-  ovr      bytes read for all classes together, and the largest number for one of them alone, in the same memory: that of all models and
-           a tenth of the rows.
+  ovr      bytes read for all classes together, and the largest number for one of them alone, each with memory for its models and a tenth of
+           the rows. With the memory of all models the rows of many sets would fit beside one of them.
   joint    LIBLINEAR -s 4 less reading, and Towline's seconds of solving until its dual objective is the one that LIBLINEAR ends with.
   cv       bytes read for 5 folds x 6 values of C and for the largest C alone, a tenth of the rows in memory; seconds against
            GridSearchCV(LinearSVC) of scikit-learn with all the memory it wants, reading included on both sides.
@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--memory", default="512M", help="memory of the machine for streams [default: %(default)s]")
     parser.add_argument("--alone", default="", metavar="COMMAND", help="put before commands whose time counts, such as one that waits for a quiet machine")
     parser.add_argument("--shared", default="", metavar="COMMAND", help="put before all others")
+    parser.add_argument("--name", help="name of the record [default: many, and the parts]")
     common.add_common(parser)
     return parser.parse_args()
 
@@ -74,7 +75,7 @@ class Bench(Record):
     def pack(self, data):
         if not data.store.exists():
             # Small blocks, so that a tenth of a small set has some.
-            common.timed([self.towline, "pack", data.train, "-o", data.store, "--quiet", "--block-size", "256K"])
+            common.timed([*self.options.shared.split(), self.towline, "pack", data.train, "-o", data.store, "--quiet", "--block-size", "256K"])
 
     def run(self, *command, expect=(0, 5)):
         seconds, out, _ = common.timed([*self.options.shared.split(), self.towline, *command], expect=expect)
@@ -110,16 +111,16 @@ def ovr(bench, sets, _kernel):
     for data in sets:
         bench.pack(data)
         classes = labels(data)
-        memory = bench.tenth(data, len(classes))
+        memory, alone_memory = bench.tenth(data, len(classes)), bench.tenth(data, 1)
         together = bench.train(data, "-C", data.c, "--memory", memory, "--test", data.test)
         most = 0
         for label in classes:
-            alone = bench.train(data, "-C", data.c, "--memory", memory, "--positive", label)
+            alone = bench.train(data, "-C", data.c, "--memory", alone_memory, "--positive", label)
             most = max(most, alone["bytes_read"])
         ratio = together["bytes_read"] / most
         accuracy = 100 * together["test"]["accuracy"]
         bench.row(f"{data.name}, C = {data.c:g}, ovr over {len(classes)} classes in {memory / 2**20:.0f} MiB: bytes read, against the most for one class",
-                  f"{together['bytes_read'] / 1e6:.1f} MB, {together['passes']} passes, {accuracy:.2f} %", f"{most / 1e6:.1f} MB", f"{ratio:.2f}", "at most 1.3")
+                  f"{together['bytes_read'] / 1e6:.1f} MB, {together['passes']} passes, {accuracy:.2f} %", f"{most / 1e6:.1f} MB in {alone_memory / 2**20:.0f} MiB", f"{ratio:.2f}", "at most 1.3")
 
 
 LIBLINEAR = """
@@ -272,7 +273,7 @@ def main():
                 continue
             with bench.part(name):
                 part(bench, sets, kernel)
-    bench.write(options.records, "-".join(["many", *(options.only or [])]), common.versions(towline, python))
+    bench.write(options.records, options.name or "-".join(["many", *(options.only or [])]), common.versions(towline, python))
 
 
 if __name__ == "__main__":

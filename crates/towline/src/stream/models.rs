@@ -1,4 +1,7 @@
 //! Models that learn block after block and forget the rows that they drop (SBM, section 4).
+#[cfg(test)]
+mod tests;
+
 use rayon::prelude::*;
 
 use super::learner::{LearntWeights, Room, StreamLearner, predict_each};
@@ -17,6 +20,9 @@ pub const MODEL_ROW_BYTES: u64 = 80;
 /// Room for the rows of so many models is paid for together with the rows.
 pub const FEW_MODELS: u64 = 8;
 
+/// Means are kept while this part of the budget is free beside them.
+const ROOM_FOR_FEATURES: u64 = 8;
+
 /// One model, or one for each class.
 pub struct Models<L: Loss> {
     loss: L,
@@ -32,6 +38,7 @@ pub struct Models<L: Loss> {
     ended: Vec<Vec<f64>>,
     /// Whether there is room for the means of their weights.
     averages: bool,
+    budget: Budget,
     /// Pays for the weights of all models.
     weights: Reservation,
     /// Among which models are shared out; without any, they take turns.
@@ -58,6 +65,7 @@ impl<L: Loss> Models<L> {
             models: Vec::new(),
             ended: Vec::new(),
             averages: true,
+            budget: budget.clone(),
             weights: budget.reserve("weights", 0)?,
             threads: rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().ok(),
         })
@@ -68,8 +76,10 @@ impl<L: Loss> Models<L> {
         let column_bytes = 8 * (self.columns as u64 + 1);
         // The weights of one model at a time grow into a new place while the old ones are there.
         let growing = self.classes.width(&self.options) as u64;
-        // Weights and their mean.
-        if self.averages && self.weights.resize((2 * outputs + growing) * column_bytes + self.state_bytes()).is_ok() {
+        // Weights and their mean, which must not take what new features need.
+        let with_means = (2 * outputs + growing) * column_bytes + self.state_bytes();
+        let leaves_room = |budget: &Budget| budget.free_bytes() >= budget.limit_bytes() / ROOM_FOR_FEATURES;
+        if self.averages && self.weights.resize(with_means).is_ok() && leaves_room(&self.budget) {
             return Ok(());
         }
         // Without room for means, the last weights have to do.
@@ -225,73 +235,6 @@ impl<L: Loss> StreamLearner for Models<L> {
         for (model, weights) in self.models.iter_mut().zip(weights.chunks(self.classes.width(&self.options))) {
             let columns = weights.first().map_or(0, Vec::len);
             model.begin_with((0..columns).flat_map(|column| weights.iter().map(move |of| of[column])).collect());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::block::RowInfo;
-    use crate::input::RowBatch;
-    use crate::loss::{AnyLoss, Hinge};
-    use crate::objective::Multiclass;
-
-    const COLUMNS: usize = 7;
-
-    fn some_rows(classes: u64, count: u64) -> Block {
-        let mut rows = Block::new(Layout::SPARSE_F32, COLUMNS);
-        for id in 0..count {
-            let label = (id % classes) as f64;
-            let columns = [id % classes, 3 + id * 5 % 3, 6];
-            let values = [1.0, 0.5, (id % 4) as f64];
-            let info = RowInfo { label, weight: 1.0, group: 0, id };
-            rows.push_arrays(info, columns.into_iter().map(|column| column as u32), values.into_iter());
-        }
-        rows
-    }
-
-    fn classes(count: usize) -> StreamClasses {
-        let mut batch = RowBatch::default();
-        (0..count).for_each(|class| batch.end_row(class as f64));
-        let mut classes = StreamClasses::default();
-        classes.resolve(&batch, &mut Vec::new());
-        classes
-    }
-
-    /// W is the sum of all rows times their dual variables while none has been dropped, also when two classes become three, and three four.
-    #[test]
-    fn weights_stay_the_sum_of_rows_when_classes_come() {
-        for multiclass in Multiclass::ALL {
-            let loss = AnyLoss::Hinge(Hinge);
-            let options = StreamOptions { multiclass: Some(multiclass), bias: 1.0, ..StreamOptions::new(loss, 0.5) };
-            let room = Room { cache: (100, 1000), new: (100, 1000), all: (200, 2000) };
-            let empty = Block::new(Layout::SPARSE_F32, 0);
-            let mut models = Models::new(Hinge, &options, room, empty, &Budget::unlimited()).unwrap();
-            models.grow(COLUMNS).unwrap();
-            for count in 2..5 {
-                models.know(&classes(count)).unwrap();
-                models.take(&mut some_rows(count as u64, 12));
-                models.learn();
-            }
-            assert_eq!(models.residents.rows(), 36);
-            for model in &models.models {
-                let width = model.width();
-                let mut sums = vec![0.0; (COLUMNS + 1) * width];
-                for (i, &number) in model.rows.numbers.iter().enumerate() {
-                    let row = models.residents.block.row(number as usize);
-                    for (m, &dual) in model.rows.problem.duals(i).iter().enumerate() {
-                        let mut times = vec![0.0; COLUMNS];
-                        row.add_to(&mut times, dual);
-                        times.push(dual * options.bias);
-                        times.iter().enumerate().for_each(|(column, value)| sums[column * width + m] += value);
-                    }
-                }
-                let weights = model.rows.problem.weights();
-                let distance = sums.iter().zip(weights).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(distance < 1e-12, "{multiclass:?}: {distance}");
-                assert!(weights.iter().any(|w| w.abs() > 0.1));
-            }
         }
     }
 }

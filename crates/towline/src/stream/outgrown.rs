@@ -21,6 +21,8 @@ pub struct Outgrown {
 
 /// What is left of the budget for features, weights and models beside rows; they begin with three eighths of it.
 const REST: f64 = 5.0 / 8.0;
+/// Tables of features double when they are full, and text is read ahead of what was learnt: more than in proportion.
+const LEAPS: f64 = 1.25;
 /// Part of it that weights may fill; buffers of text are in it, too.
 const FILL: f64 = 0.8;
 
@@ -33,9 +35,10 @@ impl Outgrown {
         classes: &StreamClasses,
         options: &StreamOptions,
     ) -> Self {
-        // New features become rarer, so that growth in proportion is the worst that is likely.
+        // New features become rarer, so that growth in proportion is the worst that is likely, but for leaps.
         let growing = refused.least_bytes.saturating_sub(rows_bytes) as f64;
-        let likely_bytes = options.progress.as_ref().and_then(share_read).map(|share| (growing / share / REST) as u64);
+        let likely_bytes =
+            options.progress.as_ref().and_then(share_read).map(|share| (LEAPS * growing / share / REST) as u64);
         // Weights, their mean, and those that grow; as many again may be there while a model is made of them.
         let (outputs, width) = (classes.outputs(options) as u64, classes.width(options) as u64);
         let column_bytes = 8 * (2 * outputs + width.max(3));
@@ -76,8 +79,8 @@ mod tests {
     #[test]
     fn what_grows_is_expected_to_grow_in_proportion() {
         // One MiB for features after a quarter is four for all, and rows take three eighths of the whole.
-        assert_eq!(outgrown(Some(250)).likely_bytes, Some(((4 << 20) as f64 / REST) as u64));
-        // Never less than the next step needs.
+        assert_eq!(outgrown(Some(250)).likely_bytes, Some((LEAPS * (4 << 20) as f64 / REST) as u64));
+        // Never less than the next step needs, which in the end is two MiB.
         assert_eq!(outgrown(Some(1000)).likely_bytes, Some(1 << 21));
         assert_eq!(outgrown(None).likely_bytes, None);
         // Five numbers of 8 bytes a column.
