@@ -37,18 +37,22 @@ def arguments():
     parser.add_argument("--only", action="append", choices=list(PARTS), help="only these parts")
     parser.add_argument("--kernel-c", default=100, help="C for the kernel data")
     parser.add_argument("--memory", default="512M", help="memory of the machine for streams [default: %(default)s]")
-    parser.add_argument("--alone", default="", metavar="COMMAND", help="put before commands whose time counts, such as one that waits for a quiet machine")
+    parser.add_argument("--alone", default="", metavar="COMMAND", help="put before commands whose time is a goal, such as one that waits for a quiet machine")
     parser.add_argument("--shared", default="", metavar="COMMAND", help="put before all others")
     parser.add_argument("--name", help="name of the record [default: many, and the parts]")
     common.add_common(parser)
     return parser.parse_args()
 
 
+# Runs commands one after the other, and prints the seconds and the output of each.
 TIMER = """
-import subprocess, sys, time
-begin = time.perf_counter()
-subprocess.run(sys.argv[1:], check=True)
-print(f"\\n{time.perf_counter() - begin}")
+import json, subprocess, sys, time
+found = []
+for command in json.loads(sys.argv[1]):
+    begin = time.perf_counter()
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found.append((time.perf_counter() - begin, out))
+print(json.dumps(found))
 """
 
 
@@ -83,11 +87,11 @@ class Bench(Record):
         found["wall"] = seconds
         return found
 
-    def alone(self, command):
-        """Seconds and standard output of a command whose time counts; waiting for its turn does not."""
-        out = common.timed([*self.options.alone.split(), sys.executable, "-c", TIMER, *command])[1]
-        text, _, seconds = out.rstrip("\n").rpartition("\n")
-        return float(seconds), text
+    def together(self, commands, alone):
+        """Seconds and standard output of commands that are compared; waiting for their turn does not count."""
+        words = json.dumps([[str(part) for part in command] for command in commands])
+        prefix = self.options.alone if alone else self.options.shared
+        return json.loads(common.timed([*prefix.split(), sys.executable, "-c", TIMER, words])[1])
 
     def tenth(self, data, models):
         """A budget with room for a tenth of the rows beside what so many models need."""
@@ -198,28 +202,32 @@ def cv(bench, sets, _kernel):
                   f"{peer['seconds']:.1f} s, {100 * peer['score']:.2f} % at C = {peer['best']}", f"{peer['seconds'] / whole['wall']:.1f}", "above 1")
 
 
-def vowpal(bench, data, many):
-    """Seconds and test accuracy of one pass of Vowpal Wabbit over text."""
-    known = labels(data) if many else None
-    number = {label: str(i + 1) for i, label in enumerate(known or [])}
-    marked = [bench.work / "train.vw", bench.work / "test.vw"]
-    for plain, to in zip((data.train, data.test), marked):
-        with open(plain) as rows, open(to, "w", buffering=1 << 22) as out:
-            for line in rows:
-                label, _, rest = line.partition(" ")
-                out.write(f"{number.get(label, label)} | {rest}")
-    model, scores = bench.work / "vw.model", bench.work / "vw.scores"
-    common.read_through(marked[0])
-    kind = ["--oaa", str(len(known))] if many else ["--binary"]
-    vw = [bench.python, "-m", "vowpalwabbit", "--quiet"]
-    seconds, _ = bench.alone([*vw, "--loss_function", "hinge", *kind, "-b", "24", "-d", marked[0], "-f", model])
-    common.timed([*vw, "-t", "-i", model, "-d", marked[1], "-p", scores])
-    truth = [line.split(None, 1)[0] for line in open(marked[1])]
-    found = [line.split()[0] for line in open(scores)]
-    right = sum((float(y) == float(z)) if many else ((float(y) > 0) == (float(z) > 0)) for y, z in zip(truth, found))
-    for path in (*marked, model, scores):
-        common.remove(path)
-    return seconds, right / len(truth)
+class Vowpal:
+    """One pass of Vowpal Wabbit over text."""
+
+    def __init__(self, bench, data, many):
+        self.many, self.vw = many, [bench.python, "-m", "vowpalwabbit", "--quiet"]
+        self.train, self.test, self.model, self.scores = (bench.work / f"vw.{what}" for what in ("train", "test", "model", "scores"))
+        known = labels(data) if many else []
+        number = {label: str(i + 1) for i, label in enumerate(known)}
+        for plain, to in ((data.train, self.train), (data.test, self.test)):
+            with open(plain) as rows, open(to, "w", buffering=1 << 22) as out:
+                for line in rows:
+                    label, _, rest = line.partition(" ")
+                    out.write(f"{number.get(label, label)} | {rest}")
+        kind = ["--oaa", str(len(known))] if many else ["--binary"]
+        self.command = [*self.vw, "--loss_function", "hinge", *kind, "-b", "24", "-d", self.train, "-f", self.model]
+        common.read_through(self.train)
+
+    def accuracy(self):
+        """Of its model on the test rows; the files are no more needed then."""
+        common.timed([*self.vw, "-t", "-i", self.model, "-d", self.test, "-p", self.scores])
+        truth = [float(line.split(None, 1)[0]) for line in open(self.test)]
+        found = [float(line.split()[0]) for line in open(self.scores)]
+        right = sum((y == z) if self.many else ((y > 0) == (z > 0)) for y, z in zip(truth, found))
+        for path in (self.train, self.test, self.model, self.scores):
+            common.remove(path)
+        return right / len(truth)
 
 
 def stream(bench, sets, kernel):
@@ -232,16 +240,19 @@ def stream(bench, sets, kernel):
         memory = bench.options.memory
         limited = [HERE / "limited", memory, "--"]
         # A sixteenth for what is not the budget's: code, stacks, pages of the text.
-        ours = json.loads(bench.alone([*limited, bench.towline, *base, "--memory", f"{int(memory[:-1]) * 15 // 16}{memory[-1]}", "-C", c])[1])
+        vowpal = Vowpal(bench, data, many) if bench.python else None
+        commands = [[*limited, bench.towline, *base, "--memory", f"{int(memory[:-1]) * 15 // 16}{memory[-1]}", "-C", c]]
+        # Only on the kernel data the time is a goal.
+        (_, said), *peer = bench.together(commands + ([vowpal.command] if vowpal else []), alone=not many)
+        ours = json.loads(said)
         bench.pack(data)
         kind = ["--multiclass", "crammer-singer"] if many else []
         converged = bench.train(data, "-C", c, *kind, "--test", data.test, "--memory", "8G", "--tolerance", "1e-3")
         accuracy, best = ours["test"]["accuracy"], converged["test"]["accuracy"]
         time, solve = ours["seconds"]["stream"], ours["seconds"]["solve"]
         bench.row(f"{data.name}, part of the time in which the learner waits for text", f"{time:.2f} s, {solve:.2f} s of it solving", "", f"{100 * (1 - solve / time):.0f} %", "under 60 %")
-        if bench.python:
-            vw_seconds, vw_accuracy = vowpal(bench, data, many)
-            # The time is that of the kernel data; elsewhere it is told.
+        if vowpal:
+            vw_seconds, vw_accuracy = peer[0][0], vowpal.accuracy()
             goal = "its accuracy" if many else "at least 2, and its accuracy"
             bench.row(f"{data.name}, one pass over text in {memory}, C = {c:g}, against Vowpal Wabbit", f"{time:.2f} s, {100 * accuracy:.2f} %",
                       f"{vw_seconds:.2f} s, {100 * vw_accuracy:.2f} %", f"{vw_seconds / time:.2f}", goal)
