@@ -20,8 +20,8 @@ pub const MODEL_ROW_BYTES: u64 = 80;
 /// Room for the rows of so many models is paid for together with the rows.
 pub const FEW_MODELS: u64 = 8;
 
-/// Means are kept while this part of the budget is free beside them.
-const ROOM_FOR_FEATURES: u64 = 8;
+/// Means are kept while a part of the budget is free beside them: one of so many.
+const ROOM_FOR_FEATURES: u64 = 16;
 
 /// One model, or one for each class.
 pub struct Models<L: Loss> {
