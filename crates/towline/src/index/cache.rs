@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::forest::Forest;
-use crate::bits::RowBits;
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::store::{ReadBuffers, StoreError};
@@ -24,8 +23,6 @@ pub struct PageCache {
     buffers: ReadBuffers,
     paid: Reservation,
     bytes_read: u64,
-    /// Pages that the system has been asked for, whose bytes are counted already.
-    hinted: RowBits,
     _buffers_paid: Reservation,
 }
 
@@ -41,8 +38,7 @@ impl PageCache {
         let needed = |node: &super::nodes::Node| {
             u64::from(node.bytes) + 4 * (node.values + u64::from(node.rows)) + page_bytes(&forest, node)
         };
-        let nodes = forest.nodes().len() as u64;
-        let largest = forest.nodes().iter().map(needed).max().unwrap_or(0) + RowBits::bytes(nodes);
+        let largest = forest.nodes().iter().map(needed).max().unwrap_or(0);
         Ok(PageCache {
             budget: budget.clone(),
             pages: FxHashMap::default(),
@@ -51,7 +47,6 @@ impl PageCache {
             buffers: ReadBuffers::default(),
             paid: budget.reserve("pages of the index", 0)?,
             bytes_read: 0,
-            hinted: RowBits::new(nodes),
             // Also the page at hand, which may have to leave the cache before it is looked at.
             _buffers_paid: budget.reserve("buffers for pages", largest)?,
             forest,
@@ -75,10 +70,7 @@ impl PageCache {
         let node = &self.forest.nodes()[number as usize];
         let mut page = Block::new(self.forest.layout(), self.forest.columns());
         self.forest.read(number, &mut self.buffers, &mut page)?;
-        if !self.hinted.get(u64::from(number)) {
-            self.bytes_read += u64::from(node.bytes);
-        }
-        self.hinted.set(u64::from(number), false);
+        self.bytes_read += u64::from(node.bytes);
         let page = Arc::new(page);
         let bytes = page_bytes(&self.forest, node);
         if self.make_room(bytes) && self.paid.resize(self.paid.bytes() + bytes).is_ok() {
@@ -86,15 +78,6 @@ impl PageCache {
             self.pages.insert(number, Entry { page: page.clone(), bytes, used: self.now });
         }
         Ok(page)
-    }
-
-    /// The page of a node will be wanted soon: the system reads it meanwhile. A page is a few kilobytes, and waiting for one after the other takes longer than reading them.
-    pub fn hint(&mut self, number: u32) {
-        if !self.pages.contains_key(&number) && !self.hinted.get(u64::from(number)) {
-            self.hinted.set(u64::from(number), true);
-            self.bytes_read += u64::from(self.forest.nodes()[number as usize].bytes);
-            self.forest.hint(number);
-        }
     }
 
     /// Lets pages go until the budget has `bytes` free; whether it has.

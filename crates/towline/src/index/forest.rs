@@ -1,6 +1,5 @@
 //! An index on disk, read page by page.
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -96,14 +95,6 @@ impl Forest {
     /// The layout of its pages in memory: that of the store.
     pub fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// Tells the system that a node's page will be read soon.
-    pub(super) fn hint(&self, number: u32) {
-        let node = &self.nodes[number as usize];
-        let (offset, length) = (node.offset as libc::off_t, libc::off_t::from(node.bytes));
-        // SAFETY: the descriptor is that of an open file; advice changes nothing but when its pages are read.
-        unsafe { libc::posix_fadvise(self.pages.as_raw_fd(), offset, length, libc::POSIX_FADV_WILLNEED) };
     }
 
     /// Appends the rows of a node's page to `into`. On failure it is as it was before.

@@ -52,9 +52,6 @@ pub struct Answer {
 /// So many rows must be expected at the rate n/|D| before a sample says that there are fewer.
 const SAMPLE: f64 = 10.0;
 
-/// Pages of the next bins that the system is asked for ahead.
-const HINTS: usize = 8;
-
 /// Searches an index, and remembers what need not be looked at again.
 pub struct Search {
     forest: Arc<Forest>,
@@ -136,8 +133,6 @@ impl Search {
             if self.left[bin.node as usize] == 0 {
                 continue;
             }
-            // The first entries of a heap are among the least ones.
-            self.bins.iter().take(HINTS).for_each(|Reverse(next)| pages.hint(next.node));
             let page = pages.page(bin.node)?;
             if !self.forest.nodes()[bin.node as usize].is_leaf() {
                 self.expand(&bin, &page, question, lengths);

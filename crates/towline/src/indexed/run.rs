@@ -80,7 +80,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         sample: Option<&Sample>,
         pages: &mut PageCache,
     ) -> Result<Option<Self>, TrainError> {
-        let Common { store, indexed, budget, free_bytes, .. } = common;
+        let Common { store, indexed, budget, free_bytes, row_bytes, .. } = common;
         let (shape, options) = (store.shape(), common.limits.options());
         let folder = task.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
         let folder = folder.map_or_else(std::env::temp_dir, |folder| folder.to_path_buf());
@@ -88,8 +88,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         pages.make_room(budget.limit_bytes() / 2);
         let paid = reserve(shape.columns, indexed.primal, budget)?;
         let search = Search::new(pages.forest().clone(), options.seed, budget)?;
-        let free = free_bytes.min(budget.free_bytes() + pages.held_bytes());
-        let room = (Room::of(shape, longest, free / common.together), free);
+        let room = (Room::of(shape, longest, row_bytes / common.together), row_bytes);
         let active = ActiveSet::new(shape.rows, room, options.order, folder, budget)?;
         let rounds = Rounds {
             loss,
