@@ -48,8 +48,9 @@ pub struct ObjectiveArguments {
     class_weight: Vec<String>,
 }
 
+/// How more than two classes are told apart.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum MulticlassChoice {
+pub enum MulticlassChoice {
     /// ovr where there are more than two classes; crammer-singer for a stream with the hinge loss
     Auto,
     /// One model per class against all others
@@ -58,6 +59,18 @@ enum MulticlassChoice {
     CrammerSinger,
     /// One objective with the logistic loss
     Softmax,
+}
+
+impl MulticlassChoice {
+    /// What was asked for, if it was.
+    pub fn given(self) -> Option<Multiclass> {
+        match self {
+            MulticlassChoice::Auto => None,
+            MulticlassChoice::Ovr => Some(Multiclass::OneVsRest),
+            MulticlassChoice::CrammerSinger => Some(Multiclass::CrammerSinger),
+            MulticlassChoice::Softmax => Some(Multiclass::Softmax),
+        }
+    }
 }
 
 impl ObjectiveArguments {
@@ -113,12 +126,7 @@ impl ObjectiveArguments {
     }
 
     fn multiclass(&self) -> Option<Multiclass> {
-        match self.multiclass {
-            MulticlassChoice::Auto => self.liblinear_type.and_then(|solver| solver.multiclass),
-            MulticlassChoice::Ovr => Some(Multiclass::OneVsRest),
-            MulticlassChoice::CrammerSinger => Some(Multiclass::CrammerSinger),
-            MulticlassChoice::Softmax => Some(Multiclass::Softmax),
-        }
+        self.multiclass.given().or_else(|| self.liblinear_type.and_then(|solver| solver.multiclass))
     }
 
     fn loss(&self, multiclass: Option<Multiclass>) -> anyhow::Result<AnyLoss> {

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
-use towline::objective::{Objective, Targets};
+use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::{Plan, Solver};
 
+use crate::objective::MulticlassChoice;
 use crate::penalty::PenaltyArguments;
 use crate::{show, size};
 
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Plan for so many outputs in one objective, such as the classes of softmax [default: the targets of a row]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     outputs: Option<u16>,
+    /// Plan for all classes of the store, told apart in this way
+    #[arg(long, value_enum, conflicts_with_all = ["outputs", "models"])]
+    multiclass: Option<MulticlassChoice>,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -44,13 +48,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
     // Neither does the loss.
     let loss = AnyLoss::from_name("squared", 0.1, 1.0)?;
-    let targets = match outputs {
-        1 => Targets::Numbers,
-        many => Targets::Several { names: vec![String::new(); many] },
+    let multiclass = arguments.multiclass.map(|choice| choice.given().unwrap_or(Multiclass::OneVsRest));
+    let targets = match (multiclass, outputs) {
+        (Some(multiclass), _) => Targets::Classes { classes: Classes::of(&store.manifest().labels)?, multiclass },
+        (None, 1) => Targets::Numbers,
+        (None, many) => Targets::Several { names: vec![String::new(); many] },
     };
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
-    let plan =
-        Plan::for_models(&store, &objective, arguments.models, &budget).map_err(towline::store::StoreError::from)?;
+    let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
+    let plan = Plan::for_models(&store, &objective, models, &budget).map_err(towline::store::StoreError::from)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {

@@ -54,8 +54,8 @@ fn dual_objective(rows: &Rows, duals: &[f64]) -> f64 {
 
 fn checkpoint(bench: &Workbench) -> Option<Vec<f64>> {
     let checkpoint = Checkpoint::open(&bench.path("model.towm.duals"), ROWS as u64 + u64::from(u32::MAX)).unwrap()?;
-    let mut duals = Vec::new();
-    checkpoint.read(0, ROWS, &mut duals).unwrap();
+    let mut duals = vec![0.0; ROWS];
+    checkpoint.duals().unwrap().next(&mut duals).unwrap();
     Some(duals)
 }
 

@@ -63,9 +63,14 @@ impl Budget {
 
     /// Takes `bytes` for `purpose`, or says what budget would have been enough.
     pub fn reserve(&self, purpose: &'static str, bytes: u64) -> Result<Reservation, BudgetError> {
-        let mut reservation = Reservation { budget: self.clone(), purpose, bytes: 0 };
+        let mut reservation = self.open(purpose);
         reservation.resize(bytes)?;
         Ok(reservation)
+    }
+
+    /// Takes nothing yet for `purpose`, to grow later.
+    pub fn open(&self, purpose: &'static str) -> Reservation {
+        Reservation { budget: self.clone(), purpose, bytes: 0 }
     }
 
     /// The whole budget.

@@ -6,6 +6,9 @@ use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
 pub use crate::targets::{Classes, Multiclass, TargetError, Targets};
 
+/// Classes from which on dual variables are kept as pairs: for fewer a row of all of them takes less than what is planned for pairs.
+const FEWEST_FOR_PAIRS: usize = 20;
+
 /// What is minimised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
@@ -46,6 +49,11 @@ impl Objective {
             Targets::Classes { classes, multiclass } if *multiclass != Multiclass::OneVsRest => classes.len(),
             _ => 1,
         }
+    }
+
+    /// Whether most dual variables of a row are 0 at the optimum, and so many that pairs of class and value take less room.
+    pub fn has_sparse_duals(&self) -> bool {
+        self.targets.multiclass() == Some(Multiclass::CrammerSinger) && self.width() >= FEWEST_FOR_PAIRS
     }
 
     /// The objectives that are minimised one by one: one per class for one-vs-rest, else this one.

@@ -292,7 +292,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
         }
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
         let states = self.states.iter().map(|state| std::slice::from_ref(&state.beta));
-        Ok(self.duals.set(self.residents.positions.iter().copied().zip(states))?)
+        self.duals.set(self.residents.positions.iter().copied().zip(states))
     }
 
     fn write(&mut self, k: usize) -> Result<(), TrainError> {

@@ -176,12 +176,49 @@ impl Row<'_> {
     #[inline]
     pub fn add_side_by_side(&self, w: &mut [f64], width: usize, steps: &[(u32, f64)]) {
         assert!(w.len() >= self.columns * width && steps.iter().all(|step| (step.0 as usize) < width));
-        self.for_each(|column, x| {
-            for &(vector, step) in steps {
-                // SAFETY: the column is below `self.columns`, and the vector below `width`.
-                unsafe { *w.get_unchecked_mut(column as usize * width + vector as usize) += step * x };
+        for some in steps.chunks(MOST_STEPS) {
+            // SAFETY: each column is below `self.columns`, and each vector below `width`.
+            unsafe { in_layout!(self, entries => add(entries, w, width, some)) };
+        }
+    }
+}
+
+/// Steps that are made at a time, each with a register for its length and one for its place.
+const MOST_STEPS: usize = 8;
+
+/// # Safety
+/// `column * width + vector` is within `w` for each column of the entries and each vector of the steps.
+#[inline(always)]
+unsafe fn add<E: Entries>(entries: E, w: &mut [f64], width: usize, steps: &[(u32, f64)]) {
+    // SAFETY: the caller's.
+    unsafe {
+        match steps.len() {
+            1 => add_steps::<E, 1>(entries, w, width, steps),
+            2 => add_steps::<E, 2>(entries, w, width, steps),
+            3 => add_steps::<E, 3>(entries, w, width, steps),
+            4 => add_steps::<E, 4>(entries, w, width, steps),
+            5 => add_steps::<E, 5>(entries, w, width, steps),
+            6 => add_steps::<E, 6>(entries, w, width, steps),
+            7 => add_steps::<E, 7>(entries, w, width, steps),
+            _ => add_steps::<E, MOST_STEPS>(entries, w, width, steps),
+        }
+    }
+}
+
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+unsafe fn add_steps<E: Entries, const N: usize>(entries: E, w: &mut [f64], width: usize, steps: &[(u32, f64)]) {
+    let Some(steps) = steps.first_chunk::<N>() else { return };
+    let (vectors, lengths) = (steps.map(|step| step.0 as usize), steps.map(|step| step.1));
+    for k in 0..entries.len() {
+        // SAFETY: the caller's, and `k` is below the length.
+        unsafe {
+            let (at, x) = (entries.column(k) * width, entries.value(k));
+            for step in 0..N {
+                *w.get_unchecked_mut(at + vectors[step]) += lengths[step] * x;
             }
-        });
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 use crate::trainer::{
     Certificate, Certify, DualSums, LookBack, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
+    TrainError,
 };
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
@@ -182,8 +183,9 @@ impl<L: SmoothLoss, P: Parts> OwnRows for ByColumns<L, P> {
         self.states.len()
     }
 
-    fn duals(&self, i: usize) -> &[f64] {
-        std::slice::from_ref(&self.states[i].beta)
+    fn duals(&self, i: usize, out: &mut Vec<f64>) -> Result<(), TrainError> {
+        out.push(self.states[i].beta);
+        Ok(())
     }
 
     fn retain(&mut self, keep: &[bool]) {

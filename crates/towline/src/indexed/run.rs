@@ -255,7 +255,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             Some(best) => (best.weights, best.objective),
             None => (self.rounds.reference.clone(), f64::INFINITY),
         };
-        let mut duals = self.task.no_duals(self.common.store.shape().rows, true)?;
+        let mut duals = self.task.no_duals(self.common.store.shape().rows, true, self.common.budget)?;
         self.rounds.active.write_duals(&mut duals, pages)?;
         Ok(Known { weights, reached, duals, cost })
     }
@@ -276,7 +276,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         let rows = self.common.store.shape().rows;
         pages.make_room(8 * rows);
         let is_room = self.common.budget.reserve("dual variables", 8 * rows).is_ok();
-        Ok(self.task.no_duals(rows, !is_room)?)
+        self.task.no_duals(rows, !is_room, self.common.budget)
     }
 }
 

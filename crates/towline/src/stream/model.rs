@@ -72,9 +72,14 @@ impl StreamModel {
                 .collect()
         };
         self.rows.problem.begin_with(shared(other.rows.problem.weights()));
+        let mut duals = Vec::new();
         for (i, &number) in other.rows.numbers.iter().enumerate() {
             let info = residents.block.info(number as usize);
-            self.rows.push(residents, number, &info, &shared(other.rows.problem.duals(i)));
+            duals.clear();
+            // Those of a stream are all in memory, where nothing can fail.
+            if other.rows.problem.duals(i, &mut duals).is_ok() {
+                self.rows.push(residents, number, &info, &shared(&duals));
+            }
         }
         self.rows.order.resize(self.rows.numbers.len());
         (self.mean, self.averages) = (shared(&other.mean), other.averages);

@@ -61,8 +61,8 @@ impl<M: JointLoss> StreamProblem for Joint<M, Plain> {
 pub fn make<L: Loss>(loss: L, objective: Objective, columns: usize) -> Box<dyn StreamProblem> {
     let link = || Plain::for_stream(columns, objective.width(), objective.bias);
     match objective.targets.multiclass() {
-        Some(Multiclass::CrammerSinger) => Box::new(Joint::new(OfClass(CrammerSinger), link(), objective)),
-        Some(Multiclass::Softmax) => Box::new(Joint::new(OfClass(Softmax), link(), objective)),
+        Some(Multiclass::CrammerSinger) => Box::new(Joint::new(OfClass(CrammerSinger), link(), objective, None)),
+        Some(Multiclass::Softmax) => Box::new(Joint::new(OfClass(Softmax), link(), objective, None)),
         Some(Multiclass::OneVsRest) | None => {
             Box::new(Single::new(loss, Identity::for_stream(columns, objective.bias), objective))
         }

@@ -1,24 +1,31 @@
 //! Dual variables on disk: what a killed run goes on from, and what another one starts from.
 //!
 //! ```text
-//! "TOWDUALS" │ header bytes u64 │ header, JSON │ rows x width x f64 │ weights x f64 │ CRC-32C of all of that, u32
+//! "TOWDUALS" │ header bytes u64 │ header, JSON │ dual variables │ weights x f64 │ CRC-32C of all of that, u32
+//!
+//! dual variables, version 1    rows x width x f64
+//! dual variables, version 2    rows x (count u32, count x (class u32, value f64)), where most of them are 0; classes ascend
 //! ```
 //! With the penalty ½‖w‖² only the dual variables are kept. w is their sum over the rows, which the first certificate computes
 //! anew, so that a run that goes on has no rounding errors from before. Other penalties need the weights of the last
 //! proximal step beside them.
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Cost;
 use super::duals::{self, Duals};
+use super::stored_duals::{StoredDuals, put_pairs};
 use crate::objective::Objective;
 use crate::store::manifest::Manifest;
 
 const MAGIC: [u8; 8] = *b"TOWDUALS";
-const VERSION: u32 = 1;
+/// The version of dual variables that are all written.
+const DENSE: u32 = 1;
+/// The version of pairs of class and value.
+const SPARSE: u32 = 2;
 /// A header is a few hundred bytes; a larger one is not ours.
 const LARGEST_HEADER: u64 = 1 << 20;
 
@@ -51,8 +58,9 @@ pub struct Checkpoint {
     /// What they belong to.
     pub header: CheckpointHeader,
     file: File,
-    /// Where the dual variables begin.
+    /// Where the dual variables begin, and where the weights do.
     begin: u64,
+    weights_begin: u64,
 }
 
 /// What dual variables belong to.
@@ -81,7 +89,7 @@ pub enum CheckpointError {
         /// What was tried.
         action: &'static str,
         /// The reason.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file is no checkpoint, or a damaged one.
     #[error("{}: {problem}; begin anew with --restart", path.display())]
@@ -112,7 +120,7 @@ impl CheckpointFile {
         weights: &[f64],
     ) -> Result<(), CheckpointError> {
         let header = CheckpointHeader {
-            version: VERSION,
+            version: if matches!(duals, Duals::Sparse { .. }) { SPARSE } else { DENSE },
             store: self.store.clone(),
             objective: objective.clone(),
             cost,
@@ -121,7 +129,7 @@ impl CheckpointFile {
         let mut name = self.path.file_name().unwrap_or_default().to_os_string();
         name.push(".new");
         let new = self.path.with_file_name(name);
-        let write = || -> std::io::Result<()> {
+        let write = || -> io::Result<()> {
             let text = serde_json::to_vec(&header)?;
             let mut out = BufWriter::new(File::create(&new)?);
             let mut checksum = 0;
@@ -132,7 +140,11 @@ impl CheckpointFile {
             put(&MAGIC)?;
             put(&(text.len() as u64).to_le_bytes())?;
             put(&text)?;
-            duals.for_each_chunk(|values| values.iter().try_for_each(|value| put(&value.to_le_bytes())))?;
+            let width = objective.width();
+            duals.for_each_chunk(|values| match header.version {
+                SPARSE => values.chunks_exact(width).try_for_each(|row| put_pairs(row, &mut put)),
+                _ => values.iter().try_for_each(|value| put(&value.to_le_bytes())),
+            })?;
             weights.iter().try_for_each(|weight| put(&weight.to_le_bytes()))?;
             out.write_all(&checksum.to_le_bytes())?;
             out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
@@ -166,16 +178,15 @@ impl Checkpoint {
     }
 
     /// All weights.
-    pub fn weights(&self) -> std::io::Result<Vec<f64>> {
+    pub fn weights(&self) -> io::Result<Vec<f64>> {
         let mut weights = Vec::new();
-        duals::read_at(&self.file, self.begin + self.count() * 8, self.header.weights as usize, &mut weights)?;
+        duals::read_at(&self.file, self.weights_begin, self.header.weights as usize, &mut weights)?;
         Ok(weights)
     }
 
-    /// Replaces `out` by `count` dual variables from `first` on.
-    pub fn read(&self, first: u64, count: usize, out: &mut Vec<f64>) -> std::io::Result<()> {
-        out.clear();
-        duals::read_at(&self.file, self.begin + first * 8, count, out)
+    /// All dual variables from the first one on.
+    pub fn duals(&self) -> io::Result<StoredDuals<'_>> {
+        StoredDuals::new(&self.file, self.begin, self.header.objective.width(), self.header.version == SPARSE)
     }
 }
 
@@ -183,7 +194,8 @@ impl Checkpoint {
 fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
     const EARLY: &str = "it ends too early";
     let size = file.metadata()?.len();
-    if size > numbers.saturating_mul(8).saturating_add(LARGEST_HEADER) {
+    // A pair has twelve bytes, the count of a row four.
+    if size > numbers.saturating_mul(16).saturating_add(LARGEST_HEADER) {
         return Err("it has more dual variables and weights than the store has rows and columns".into());
     }
     let mut start = [0; MAGIC.len() + 8];
@@ -203,15 +215,12 @@ fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Err
     input.read_exact(&mut text)?;
     let mut checksum = crc32c::crc32c_append(crc32c::crc32c(&start), &text);
     let begin = start.len() as u64 + length;
-    let (count, odd) = ((size - begin - 4) / 8, (size - begin - 4) % 8);
-    let mut all_finite = true;
     let mut piece = vec![0; 64 << 10];
     let mut left = size - begin - 4;
     while left > 0 {
         let piece = &mut piece[..left.min(64 << 10) as usize];
         input.read_exact(piece)?;
         checksum = crc32c::crc32c_append(checksum, piece);
-        all_finite &= piece.as_chunks::<8>().0.iter().all(|&bytes| f64::from_le_bytes(bytes).is_finite());
         left -= piece.len() as u64;
     }
     let mut stored = [0; 4];
@@ -221,14 +230,22 @@ fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Err
     }
     let header: CheckpointHeader =
         serde_json::from_slice(&text).map_err(|error| format!("its header is damaged: {error}"))?;
-    if header.version != VERSION {
-        return Err(format!("format version {}; this program reads version {VERSION}", header.version).into());
+    if ![DENSE, SPARSE].contains(&header.version) {
+        return Err(
+            format!("format version {}; this program reads versions {DENSE} and {SPARSE}", header.version).into()
+        );
     }
-    let duals = header.store.rows.checked_mul(header.objective.width() as u64);
-    if odd != 0 || Some(count) != duals.and_then(|duals| duals.checked_add(header.weights)) || !all_finite {
+    let weights_begin = header.weights.checked_mul(8).and_then(|bytes| (size - 4).checked_sub(bytes));
+    let Some(weights_begin) = weights_begin.filter(|&weights_begin| weights_begin >= begin) else {
+        return Err(EARLY.into());
+    };
+    let checkpoint = Checkpoint { header, file, begin, weights_begin };
+    let rows = checkpoint.header.store.rows;
+    let numbers_are_sound = checkpoint.duals()?.are_sound(rows, weights_begin - begin, checkpoint.header.weights)?;
+    if !numbers_are_sound {
         return Err("its dual variables are damaged".into());
     }
-    Ok(Checkpoint { header, file, begin })
+    Ok(checkpoint)
 }
 
 #[cfg(test)]
@@ -248,9 +265,9 @@ mod tests {
         file.save(&objective, Cost::default(), &Duals::Memory(values.clone()), &[7.0, -8.0]).unwrap();
         let found = Checkpoint::open(&file.path, 7).unwrap().unwrap();
         assert_eq!((found.count(), &found.header.objective), (5, &objective));
-        let mut read = Vec::new();
-        found.read(1, 3, &mut read).unwrap();
-        assert_eq!(read, values[1..4]);
+        let mut read = vec![f64::NAN; 5];
+        found.duals().unwrap().next(&mut read).unwrap();
+        assert_eq!(read, values);
         assert_eq!(found.weights().unwrap(), [7.0, -8.0]);
         assert!(Checkpoint::open(&folder.path().join("none"), 7).unwrap().is_none());
 

@@ -1,13 +1,17 @@
 //! The dual variable of every row, resident or not: in memory, or on disk where memory is short (SBM, section 5.2).
 //!
 //! Rows of a block lie side by side, so a block costs one read and, after its step, one write; rows from the cache are written in runs of neighbours.
+//! Where most dual variables of a row are 0, just the others are kept.
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::TrainError;
 use super::checkpoint::Checkpoint;
+use super::sparse_rows::SparseRows;
+use crate::budget::Budget;
 use crate::store::StoreError;
 
 /// Dual variables that are moved at a time where all of them are read or written.
@@ -24,6 +28,15 @@ pub enum Duals {
         file: File,
         /// How many there are.
         rows: u64,
+    },
+    /// Those of rows with many of them, most of which are 0.
+    Sparse {
+        /// The rows.
+        rows: Box<SparseRows>,
+        /// How many there are, zeros included.
+        count: u64,
+        /// Dual variables a row.
+        width: usize,
     },
 }
 
@@ -80,38 +93,74 @@ impl Duals {
         Ok(Duals::Disk { file, rows })
     }
 
+    /// Zeros of so many rows with `width` of them each, most of which will stay 0: in memory, or in files there.
+    pub fn sparse(rows: u64, width: usize, folder: Option<&Path>, budget: &Budget) -> Result<Self, TrainError> {
+        let count = rows * width as u64;
+        let rows = match folder {
+            None => SparseRows::in_memory(rows, budget),
+            Some(folder) => SparseRows::on_disk(rows, folder)?,
+        };
+        Ok(Duals::Sparse { rows: Box::new(rows), count, width })
+    }
+
     /// How many there are.
     pub fn rows(&self) -> u64 {
         match self {
             Duals::Memory(values) => values.len() as u64,
             Duals::Disk { rows, .. } => *rows,
+            Duals::Sparse { count, .. } => *count,
         }
     }
 
-    /// Replaces `out` by `count` dual variables from `first` on.
-    pub fn read(&self, first: u64, count: usize, out: &mut Vec<f64>) -> Result<(), StoreError> {
+    /// Whether they are on disk, where neighbours are best written together.
+    pub fn is_on_disk(&self) -> bool {
+        match self {
+            Duals::Memory(_) => false,
+            Duals::Disk { .. } => true,
+            Duals::Sparse { rows, .. } => rows.is_on_disk(),
+        }
+    }
+
+    /// How many are moved at a time where all of them are: whole rows.
+    fn chunk(&self) -> usize {
+        match self {
+            Duals::Sparse { width, .. } => rows_at_once(*width) * width,
+            _ => CHUNK,
+        }
+    }
+
+    /// Replaces `out` by `count` dual variables from `first` on; of whole rows, where they are sparse.
+    pub fn read(&self, first: u64, count: usize, out: &mut Vec<f64>) -> Result<(), TrainError> {
         out.clear();
         match self {
             Duals::Memory(values) => out.extend_from_slice(&values[first as usize..first as usize + count]),
             Duals::Disk { file, .. } => read_at(file, first * 8, count, out).map_err(failed)?,
+            Duals::Sparse { rows, width, .. } => {
+                out.resize(count, 0.0);
+                rows.read(first / *width as u64, *width, out)?;
+            }
         }
         Ok(())
     }
 
-    /// Sets the dual variables from `first` on.
-    pub fn write(&mut self, first: u64, values: &[f64]) -> Result<(), StoreError> {
+    /// Sets the dual variables from `first` on; of whole rows, where they are sparse.
+    pub fn write(&mut self, first: u64, values: &[f64]) -> Result<(), TrainError> {
         match self {
             Duals::Memory(all) => all[first as usize..][..values.len()].copy_from_slice(values),
             Duals::Disk { file, .. } => {
                 let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 file.write_all_at(&bytes, first * 8).map_err(failed)?;
             }
+            Duals::Sparse { rows, width, .. } => {
+                let first = first / *width as u64;
+                (first..).zip(values.chunks_exact(*width)).try_for_each(|(row, values)| rows.write(row, values))?;
+            }
         }
         Ok(())
     }
 
     /// Sets the dual variables of the rows at these positions, all of which have as many.
-    pub fn set<'a>(&mut self, items: impl Iterator<Item = (u64, &'a [f64])>) -> Result<(), StoreError> {
+    pub fn set<'a>(&mut self, items: impl Iterator<Item = (u64, &'a [f64])>) -> Result<(), TrainError> {
         if let Duals::Memory(all) = self {
             for (position, values) in items {
                 all[position as usize * values.len()..][..values.len()].copy_from_slice(values);
@@ -128,7 +177,7 @@ impl Duals {
     }
 
     /// Takes over what a run starts from.
-    pub fn begin_with(&mut self, start: &Start) -> Result<(), StoreError> {
+    pub fn begin_with(&mut self, start: &Start) -> Result<(), TrainError> {
         match start {
             Start::Values(values) => {
                 let count = values.len().min(self.rows() as usize);
@@ -140,9 +189,14 @@ impl Duals {
             Start::Left(left, factor) => {
                 self.copy(left.duals.rows(), *factor, |first, count, out| left.duals.read(first, count, out))
             }
-            Start::Earlier(checkpoint, factor) => self.copy(checkpoint.count(), *factor, |first, count, out| {
-                checkpoint.read(first, count, out).map_err(failed)
-            }),
+            Start::Earlier(checkpoint, factor) => {
+                let mut numbers = checkpoint.duals().map_err(failed)?;
+                let read = |_, count: usize, out: &mut Vec<f64>| {
+                    out.resize(count, 0.0);
+                    Ok(numbers.next(out).map_err(failed)?)
+                };
+                self.copy(checkpoint.count(), *factor, read)
+            }
         }
     }
 
@@ -151,12 +205,12 @@ impl Duals {
         &mut self,
         count: u64,
         factor: f64,
-        read: impl Fn(u64, usize, &mut Vec<f64>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        mut read: impl FnMut(u64, usize, &mut Vec<f64>) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
         let count = count.min(self.rows());
-        let mut values = Vec::new();
-        for first in (0..count).step_by(CHUNK) {
-            read(first, CHUNK.min((count - first) as usize), &mut values)?;
+        let (chunk, mut values) = (self.chunk(), Vec::new());
+        for first in (0..count).step_by(chunk) {
+            read(first, chunk.min((count - first) as usize), &mut values)?;
             values.iter_mut().for_each(|value| *value *= factor);
             self.write(first, &values)?;
         }
@@ -165,13 +219,12 @@ impl Duals {
 
     /// Calls `each` with all dual variables in order, some at a time.
     pub fn for_each_chunk(&self, mut each: impl FnMut(&[f64]) -> io::Result<()>) -> io::Result<()> {
-        let Duals::Disk { file, rows } = self else {
-            return if let Duals::Memory(values) = self { each(values) } else { Ok(()) };
-        };
-        let mut values = Vec::new();
-        for first in (0..*rows).step_by(CHUNK) {
-            values.clear();
-            read_at(file, first * 8, CHUNK.min((rows - first) as usize), &mut values)?;
+        if let Duals::Memory(values) = self {
+            return each(values);
+        }
+        let (chunk, count, mut values) = (self.chunk(), self.rows(), Vec::new());
+        for first in (0..count).step_by(chunk) {
+            self.read(first, chunk.min((count - first) as usize), &mut values).map_err(io::Error::other)?;
             each(&values)?;
         }
         Ok(())
@@ -200,10 +253,10 @@ impl Duals {
     }
 
     /// Multiplies the negative and the positive ones.
-    pub(super) fn multiply(&mut self, by: [f64; 2]) -> Result<(), StoreError> {
+    pub(super) fn multiply(&mut self, by: [f64; 2]) -> Result<(), TrainError> {
         let mut values = Vec::new();
-        for first in (0..self.rows()).step_by(CHUNK) {
-            self.read(first, CHUNK.min((self.rows() - first) as usize), &mut values)?;
+        for first in (0..self.rows()).step_by(self.chunk()) {
+            self.read(first, self.chunk().min((self.rows() - first) as usize), &mut values)?;
             values.iter_mut().for_each(|value| *value *= by[usize::from(*value > 0.0)]);
             self.write(first, &values)?;
         }
@@ -219,6 +272,11 @@ impl Duals {
         })?;
         Ok(all)
     }
+}
+
+/// Rows with so many dual variables each that are moved at a time.
+pub fn rows_at_once(width: usize) -> usize {
+    (CHUNK / width).max(1)
 }
 
 /// Sums of the negative and of the positive dual variables, without their signs.

@@ -2,14 +2,15 @@
 //!
 //! A visit to a row moves the dual variables of all its outputs to their best (the sequential dual method, Keerthi et al. 2008). The weights of all
 //! outputs lie side by side for each feature: a row reads them in one go.
-use super::Selection;
 use super::balance::{self, Balance};
 use super::certificate::{Certificate, Losses};
-use super::joint_rows::{Room, Rows};
+use super::joint_rows::{DualRows, Room, Rows};
 use super::problem::{Certify, LookBack, OwnRows, Problem};
 use super::proximal_certificate::ProximalScan;
 use super::side_by_side::{SideBySide, add_row, margins_of};
+use super::{Selection, TrainError};
 use crate::block::{Row, RowInfo};
+use crate::budget::Budget;
 use crate::loss::joint::{JointLoss, JointRow};
 use crate::nearby::prefetch;
 use crate::objective::{Objective, Targets};
@@ -36,23 +37,31 @@ pub struct Joint<M, K> {
     /// Losses at the weights with which the pass began.
     look_back: Option<Losses>,
     room: Room,
+    /// Pays for dual variables if they are sparse.
+    budget: Option<Budget>,
+    /// Why a row could not be kept as it should be.
+    refused: Option<TrainError>,
 }
 
 impl<M: JointLoss, K: SideBySide> Joint<M, K> {
-    /// No row has been seen.
-    pub fn new(loss: M, link: K, objective: Objective) -> Self {
+    /// No row has been seen. Dual variables of which most are 0 are kept sparse if there is a budget that pays for them.
+    pub fn new(loss: M, link: K, objective: Objective, pays: Option<&Budget>) -> Self {
         let width = objective.width();
+        let budget = pays.filter(|_| objective.has_sparse_duals()).cloned();
+        let duals = DualRows::new(budget.as_ref());
         Joint {
             loss,
             link,
             objective,
             width,
-            rows: Rows::default(),
+            rows: Rows::new(duals),
             scan: ProximalScan::default(),
             balance: None,
             weights: Vec::new(),
             look_back: None,
             room: Room::new(width),
+            budget,
+            refused: None,
         }
     }
 
@@ -84,34 +93,40 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
 
     /// Moves the dual variables of a row to their best.
     fn visit(&mut self, row: Row, i: usize) -> Visit {
-        let mut room = std::mem::replace(&mut self.room, Room::new(0));
-        let Room { margins: z, products, duals, other, steps, .. } = &mut room;
-        self.link.margins(row, products, z);
-        let state = self.row(i);
-        let current = &self.rows.duals[i * self.width..][..self.width];
-        duals.copy_from_slice(current);
-        self.loss.dual_step(state, z, duals, other);
-        steps.clear();
-        let (mut change, mut largest) = (0.0, 0.0f64);
-        for m in 0..self.width {
-            let delta = duals[m] - current[m];
-            if delta != 0.0 {
-                steps.push((m as u32, delta));
-                change -= delta * (z[m] + 0.5 * delta * state.curvature);
-                largest = largest.max(delta.abs());
-            }
-        }
-        let mut visit = Visit { slack: self.loss.slack(state.target, z, duals, state.c), ..Visit::default() };
+        let target_width = self.target_width();
+        let Joint { loss, link, rows: Rows { states, duals, targets }, room, refused, .. } = self;
+        let (c, sq_norm) = states[i];
+        let target = &targets[i * target_width..][..target_width];
+        let state = JointRow { target, c, curvature: link.curvature(sq_norm) };
+        link.margins(row, &mut room.products, &mut room.margins);
+        let mut kept = duals.read(i, &mut room.before);
+        let mut visit = room.step(*loss, state);
         // What rounding leaves of a row at its best is no step.
-        if largest * state.curvature > ROUNDING {
-            let value = |duals: &[f64]| self.loss.dual_value(state.target, duals, state.c);
-            visit.gain = (value(duals) - value(current) + change).max(0.0);
-            visit.violation = largest * state.curvature;
-            self.link.add(row, self.rows.states[i].1, products, steps);
-            self.rows.duals[i * self.width..][..self.width].copy_from_slice(duals);
+        if visit.violation > ROUNDING {
+            kept = kept.and_then(|()| duals.write(i, &room.duals));
+            if let Err(TrainError::Budget(error)) = kept {
+                // Fewer classes need no more memory, and are a step, too.
+                refused.get_or_insert(error.into());
+                room.leave_out(target[0] as usize);
+                visit = Visit { slack: 0.0, ..room.step(*loss, state) };
+                kept = duals.write(i, &room.duals);
+            }
+            match kept {
+                Ok(()) => link.add(row, sq_norm, &room.products, &mut room.steps),
+                Err(_) => visit = Visit::default(),
+            }
+        } else {
+            (visit.gain, visit.violation) = (0.0, 0.0);
         }
-        self.room = room;
+        self.note(kept);
         visit
+    }
+
+    /// Remembers the first failure, for whoever asks after the sweep.
+    fn note(&mut self, kept: Result<(), TrainError>) {
+        if let (Err(error), None) = (kept, &self.refused) {
+            self.refused = Some(error);
+        }
     }
 }
 
@@ -126,11 +141,14 @@ impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
 
     fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]) {
         let Rows { states, duals: all, targets } = &mut self.rows;
-        let (begin, first) = (all.len(), targets.len());
+        let first = targets.len();
         let Some(c) = self.objective.goal(info, further, targets) else { return };
         states.push((c, sq_norm + self.objective.bias * self.objective.bias));
-        all.extend_from_slice(duals);
-        self.loss.bring_in(&targets[first..], &mut all[begin..], c);
+        let brought = &mut self.room.duals;
+        brought.copy_from_slice(duals);
+        self.loss.bring_in(&targets[first..], brought, c);
+        let kept = all.push(brought);
+        self.note(kept);
     }
 
     fn see(&mut self) {
@@ -141,17 +159,24 @@ impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
         self.rows.states.len()
     }
 
-    fn duals(&self, i: usize) -> &[f64] {
-        &self.rows.duals[i * self.width..][..self.width]
+    fn duals(&self, i: usize, out: &mut Vec<f64>) -> Result<(), TrainError> {
+        let begin = out.len();
+        out.resize(begin + self.width, 0.0);
+        self.rows.duals.read(i, &mut out[begin..])
     }
 
     fn retain(&mut self, keep: &[bool]) {
         let target_width = self.target_width();
-        self.rows.retain(self.width, target_width, keep);
+        let kept = self.rows.retain(self.width, target_width, keep);
+        self.note(kept);
     }
 
     fn clear(&mut self) {
-        self.rows = Rows::default();
+        self.rows = Rows::new(DualRows::new(self.budget.as_ref()));
+    }
+
+    fn refusal(&mut self) -> Option<TrainError> {
+        self.refused.take()
     }
 }
 
@@ -178,20 +203,26 @@ impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
         total
     }
 
-    /// Rows most of whose variables still move come first, as the paper has it; rows in a corner by how far they are from leaving it.
+    /// Rows of which the smallest share of variables is shrunk come first (SBM, section 3); rows in a corner, where all are, by how far they are from leaving it.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
-        let Room { margins: mut z, mut products, other: mut room, .. } = Room::new(self.width);
+        let Room { margins: mut z, mut products, before: mut duals, other: mut room, .. } = Room::new(self.width);
         self.link.margins(row, &mut products, &mut z);
-        let (state, duals) = (self.row(i), self.duals(i));
-        let slack = self.loss.slack(state.target, &z, duals, state.c);
+        if self.rows.duals.read(i, &mut duals).is_err() {
+            return f64::NEG_INFINITY;
+        }
+        let state = self.row(i);
+        let slack = self.loss.slack(state.target, &z, &duals, state.c);
         match selection {
             _ if slack > 0.0 => -slack,
-            Selection::Gap => self.loss.gap(state.target, &z, duals, state.c),
+            Selection::Gap => self.loss.gap(state.target, &z, &duals, state.c),
             _ => {
-                let mut wanted = duals.to_vec();
+                let mut wanted = duals.clone();
                 self.loss.dual_step(state, &z, &mut wanted, &mut room);
-                let free = (0..self.width).filter(|&m| duals[m] != 0.0 || wanted[m] != 0.0).count();
-                let moved = wanted.iter().zip(duals).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) * state.curvature;
+                // A variable that stays at its bound is one that shrinking leaves out: c for the own class, 0 for the others.
+                let own = M::IS_SIMPLEX.then(|| state.target[0] as usize);
+                let bound = |m: usize| if own == Some(m) { state.c } else { 0.0 };
+                let free = (0..self.width).filter(|&m| duals[m] != bound(m) || wanted[m] != bound(m)).count();
+                let moved = wanted.iter().zip(&duals).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) * state.curvature;
                 // How far they would move settles ties.
                 (free as f64 + moved / (1.0 + moved)) / self.width as f64
             }
@@ -254,8 +285,14 @@ impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
     }
 
     fn scan_own(&mut self, row: Row, i: usize) -> f64 {
-        let (target, duals) = (self.row(i).target.to_vec(), self.duals(i).to_vec());
-        self.scan_row(row, &target, self.rows.states[i].0, &duals)
+        let (mut target, mut duals) = (std::mem::take(&mut self.room.target), std::mem::take(&mut self.room.before));
+        target.clear();
+        target.extend_from_slice(self.row(i).target);
+        let kept = self.rows.duals.read(i, &mut duals);
+        self.note(kept);
+        let slack = self.scan_row(row, &target, self.rows.states[i].0, &duals);
+        (self.room.target, self.room.before) = (target, duals);
+        slack
     }
 
     fn scan(&mut self, row: Row, info: &RowInfo, further: &[f64], duals: &mut [f64]) {

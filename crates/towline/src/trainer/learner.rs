@@ -2,7 +2,7 @@
 use std::time::Instant;
 
 use super::certificate::Certificate;
-use super::duals::{DualSums, Duals, Start};
+use super::duals::{DualSums, Duals, Start, rows_at_once};
 use super::limits::Limits;
 use super::plan::Plan;
 use super::problem::Problem;
@@ -10,6 +10,7 @@ use super::problem_rows::ProblemRows;
 use super::schedule::{GainSchedule, ProximalSchedule};
 use super::{Centre, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
+use crate::budget::Budget;
 use crate::residents::{Residents, View};
 use crate::solver::Sweep;
 
@@ -21,6 +22,8 @@ const MOST_ROUNDS: u32 = 4;
 const ROUND_PAYS: f64 = 0.1;
 /// A pass that raised the dual objective by less than this many tolerances may be one of the last.
 const NEAR: f64 = 10.0;
+/// A sweep that raised the dual objective by less than this many tolerances leads nowhere.
+const STALLED: f64 = 0.01;
 /// At most this often the dual variables are saved while everything is in memory, where sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;
 /// A row of a block that did not become a resident.
@@ -43,7 +46,7 @@ pub struct Learner<'a> {
     task: &'a Task,
     options: &'a TrainOptions,
     duals: Duals,
-    /// Those of the block at hand.
+    /// Those of some rows of the block at hand.
     block_duals: Vec<f64>,
     /// Steps by columns end with what a certificate needs.
     by_columns: bool,
@@ -71,8 +74,9 @@ impl<'a> Learner<'a> {
         options: &'a TrainOptions,
         plan: &Plan,
         rows: u64,
+        budget: &Budget,
     ) -> Result<Self, TrainError> {
-        let mut duals = task.no_duals(rows * problem.width() as u64, plan.duals_on_disk)?;
+        let mut duals = task.no_duals(rows, plan.duals_on_disk, budget)?;
         if let Some(start) = &task.start {
             duals.begin_with(start)?;
         }
@@ -145,17 +149,33 @@ impl<'a> Learner<'a> {
         residents: &Residents,
     ) -> Result<(), TrainError> {
         let width = self.rows.problem.width();
-        self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
         for (i, &place) in places.iter().enumerate() {
+            let k = self.read_some(first, block.rows(), i)?;
             if !self.wants(block, i, first + i as u64) {
                 continue;
             }
             self.rows.problem.look_back(block.row(i), &block.info(i), block.further(i));
             if place != ABSENT {
-                self.rows.push(residents, place, &block.info(i), &self.block_duals[i * width..][..width]);
+                self.rows.push(residents, place, &block.info(i), &self.block_duals[k * width..][..width]);
             }
         }
-        Ok(())
+        self.stop_if_refused()
+    }
+
+    /// Dual variables of row `i` of a block whose first row is `first` are the k-th of those that are read now: some rows at a time, in order.
+    fn read_some(&mut self, first: u64, rows: usize, i: usize) -> Result<usize, TrainError> {
+        let width = self.rows.problem.width();
+        let k = i % rows_at_once(width);
+        if k == 0 {
+            let count = rows_at_once(width).min(rows - i);
+            self.duals.read((first + i as u64) * width as u64, count * width, &mut self.block_duals)?;
+        }
+        Ok(k)
+    }
+
+    /// Ends the run if memory had no room for what it has to keep.
+    fn stop_if_refused(&mut self) -> Result<(), TrainError> {
+        self.rows.problem.refusal().map_or(Ok(()), Err)
     }
 
     /// Trains on all residents from now on, also on those that came before.
@@ -172,7 +192,7 @@ impl<'a> Learner<'a> {
                 self.rows.push(residents, number as u32, &residents.block.info(number), &self.block_duals);
             }
         }
-        Ok(())
+        self.stop_if_refused()
     }
 
     /// Residents are there that it has not seen.
@@ -187,7 +207,7 @@ impl<'a> Learner<'a> {
         let most = self.options.rounds.unwrap_or(MOST_ROUNDS);
         let mut first_gain: Option<f64> = None;
         for _ in 0..most {
-            let gain = self.sweep(residents).gain;
+            let gain = self.sweep(residents)?.gain;
             if self.options.centre == Centre::AfterSweep {
                 self.advance();
             }
@@ -201,7 +221,7 @@ impl<'a> Learner<'a> {
         Ok(())
     }
 
-    fn sweep(&mut self, residents: &Residents) -> Sweep {
+    fn sweep(&mut self, residents: &Residents) -> Result<Sweep, TrainError> {
         let begin = Instant::now();
         let sweep = self.rows.sweep(residents);
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
@@ -210,7 +230,13 @@ impl<'a> Learner<'a> {
         if !self.is_proximal() {
             self.dual_objective += sweep.gain;
         }
-        sweep
+        // Rows that memory had no room for made do with fewer classes. That is no harm while sweeps still gain by it.
+        let gains = sweep.gain > STALLED * self.options.tolerance * self.dual_objective.abs();
+        match self.rows.problem.refusal() {
+            Some(TrainError::Budget(_)) if gains => Ok(sweep),
+            Some(error) => Err(error),
+            None => Ok(sweep),
+        }
     }
 
     /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again.
@@ -222,9 +248,21 @@ impl<'a> Learner<'a> {
     }
 
     fn write_back(&mut self, residents: &Residents) -> Result<(), TrainError> {
-        let Learner { duals, rows: ProblemRows { numbers, problem, .. }, .. } = self;
-        let items = numbers.iter().enumerate();
-        Ok(duals.set(items.map(|(i, &number)| (residents.positions[number as usize], problem.duals(i))))?)
+        let Learner { duals, block_duals: values, rows: ProblemRows { numbers, problem, .. }, .. } = self;
+        let width = problem.width();
+        let position = |&i: &u32| residents.positions[numbers[i as usize] as usize];
+        let mut order: Vec<u32> = (0..numbers.len() as u32).collect();
+        if duals.is_on_disk() {
+            order.sort_unstable_by_key(position);
+        }
+        for neighbours in order.chunk_by(|a, b| position(a) + 1 == position(b)) {
+            for some in neighbours.chunks(rows_at_once(width)) {
+                values.clear();
+                some.iter().try_for_each(|&i| problem.duals(i as usize, values))?;
+                duals.write(position(&some[0]) * width as u64, values)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lowers the best rank of each resident to the one that it has here.
@@ -306,12 +344,12 @@ impl<'a> Learner<'a> {
     fn scan(&mut self, block: &Block, first: u64) -> Result<(), TrainError> {
         let begin = Instant::now();
         let width = self.rows.problem.width();
-        self.duals.read(first * width as u64, block.rows() * width, &mut self.block_duals)?;
         let mut moved = false;
         let mut before = Vec::with_capacity(width);
         for i in 0..block.rows() {
+            let k = self.read_some(first, block.rows(), i)?;
             let wanted = self.wants(block, i, first + i as u64);
-            let duals = &mut self.block_duals[i * width..][..width];
+            let duals = &mut self.block_duals[k * width..][..width];
             if wanted {
                 // A start from another objective may lie outside the bounds of this one.
                 before.clear();
@@ -322,9 +360,9 @@ impl<'a> Learner<'a> {
                 moved |= duals.iter().any(|&dual| dual != 0.0);
                 duals.fill(0.0);
             }
-        }
-        if moved {
-            self.duals.write(first * width as u64, &self.block_duals)?;
+            if (k + 1) * width == self.block_duals.len() && std::mem::take(&mut moved) {
+                self.duals.write((first + (i - k) as u64) * width as u64, &self.block_duals)?;
+            }
         }
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
         Ok(())
@@ -341,16 +379,20 @@ impl<'a> Learner<'a> {
         certificate.relative_gap()
     }
 
-    fn certify_resident(&mut self, residents: &Residents) -> f64 {
+    fn certify_resident(&mut self, residents: &Residents) -> Result<f64, TrainError> {
         let begin = Instant::now();
         if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
             self.cost.certify_seconds += begin.elapsed().as_secs_f64();
-            return self.take_certificate(certificate);
+            return Ok(self.take_certificate(certificate));
         }
         let mut sums = DualSums::default();
         if self.task.objective.intercept {
-            (0..self.rows.problem.rows())
-                .for_each(|i| self.rows.problem.duals(i).iter().for_each(|&dual| sums.add(dual)));
+            let mut duals = Vec::new();
+            for i in 0..self.rows.problem.rows() {
+                duals.clear();
+                self.rows.problem.duals(i, &mut duals)?;
+                duals.iter().for_each(|&dual| sums.add(dual));
+            }
         }
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
@@ -360,7 +402,7 @@ impl<'a> Learner<'a> {
         }
         let gap = self.end_scan();
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();
-        gap
+        Ok(gap)
     }
 
     /// Everything is resident: sweeps and certifies until it is done, or until `pause` says so after a sweep.
@@ -374,9 +416,9 @@ impl<'a> Learner<'a> {
             return self.end_resident(residents, Status::Converged);
         }
         while !self.is_done() {
-            let mut sweep = self.sweep(residents);
+            let mut sweep = self.sweep(residents)?;
             for _ in 1..self.rows.problem.sweeps() {
-                sweep = self.sweep(residents);
+                sweep = self.sweep(residents)?;
             }
             self.advance();
             // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
@@ -385,7 +427,7 @@ impl<'a> Learner<'a> {
                 false => self.cost.visits / self.rows.problem.rows() as u64,
             };
             if let Some(status) = limits.reason_to_stop(passes) {
-                self.certify_resident(residents);
+                self.certify_resident(residents)?;
                 return self.end_resident(residents, status);
             }
             let is_due = match self.is_proximal() {
@@ -393,7 +435,7 @@ impl<'a> Learner<'a> {
                 false => self.gains.is_due(&sweep, self.dual_objective),
             };
             if is_due {
-                let gap = self.certify_resident(residents);
+                let gap = self.certify_resident(residents)?;
                 if gap <= self.options.tolerance {
                     return self.end_resident(residents, Status::Converged);
                 }
@@ -422,9 +464,9 @@ impl<'a> Learner<'a> {
         }
         // The first scan sums up w; only the second one tells how good it is.
         if self.must_sum() {
-            self.certify_resident(residents);
+            self.certify_resident(residents)?;
         }
-        Ok(self.certify_resident(residents) <= self.options.tolerance)
+        Ok(self.certify_resident(residents)? <= self.options.tolerance)
     }
 
     fn end_resident(&mut self, residents: &Residents, status: Status) -> Result<(), TrainError> {

@@ -25,6 +25,8 @@ mod run;
 mod schedule;
 mod side_by_side;
 mod single;
+mod sparse_rows;
+mod stored_duals;
 mod task;
 mod zero;
 

@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use super::link::Identity;
 use super::proximal::Proximal;
+use super::sparse_rows;
 use super::{Solver, TrainError};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::columns::{self, Groups};
@@ -57,13 +58,16 @@ pub struct Plan {
     pub pass_bytes: u64,
     /// The least budget that would work.
     pub least_bytes: u64,
+    /// What is taken of the dual variables and of the resident rows only when rows have more classes than their slots hold.
+    #[serde(skip)]
+    later_bytes: [u64; 2],
 }
 
 impl Plan {
     /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes: vectors, width: 1, targets: 1, by_columns: false }, 1, budget)
+        Plan::with(store, Model::of_one(vectors), 1, budget)
     }
 
     /// Plans for so many models with this objective that train together.
@@ -156,8 +160,7 @@ impl Plan {
 
     /// Plans for one model that needs so many dense vectors and a dual variable a row.
     pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
-        let vector_bytes = vectors * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model { vector_bytes, width: 1, targets: 1, by_columns: false }, 1, budget)
+        Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), 1, budget)
     }
 
     fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
@@ -178,7 +181,7 @@ impl Plan {
         let whole = needed(shape.rows, shape.values) + by_column(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
-        let all_duals = 8 * models * model.width * shape.rows;
+        let all_duals = models * model.dual_bytes * shape.rows;
         let of_block = |rows: u64, values: u64| needed(rows, values) + by_column(rows, values);
         let largest = store.blocks().iter().map(|b| of_block(u64::from(b.rows), b.values)).max().unwrap_or(0);
         // Room for the largest block and as much again for rows that stay.
@@ -223,6 +226,8 @@ impl Plan {
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes,
+            later_bytes: [if duals_on_disk { 0 } else { shape.rows }, resident_rows]
+                .map(|rows| rows * models * model.later_bytes),
         })
     }
 
@@ -232,12 +237,12 @@ impl Plan {
         (part(self.resident_rows, self.largest_block.0), part(self.resident_values, self.largest_block.1))
     }
 
-    /// Takes from the budget what the plan says, except for read-ahead, which pays for itself.
+    /// Takes from the budget what the plan says, except for read-ahead and rows with many classes, which pay for themselves.
     pub fn reserve(&self, budget: &Budget) -> Result<[Reservation; 4], BudgetError> {
         Ok([
             budget.reserve("weights", self.weight_bytes)?,
-            budget.reserve("dual variables", self.dual_bytes)?,
-            budget.reserve("resident rows", self.resident_bytes)?,
+            budget.reserve("dual variables", self.dual_bytes - self.later_bytes[0])?,
+            budget.reserve("resident rows", self.resident_bytes - self.later_bytes[1])?,
             budget.reserve("rows by column", self.column_bytes)?,
         ])
     }
@@ -248,8 +253,9 @@ impl Plan {
 struct Model {
     /// Its dense vectors.
     vector_bytes: u64,
-    /// Dual variables a row.
-    width: u64,
+    /// Its dual variables of a row, and what of it is taken only when it is needed.
+    dual_bytes: u64,
+    later_bytes: u64,
     /// Numbers that a row should come to.
     targets: u64,
     /// Whether its rows are needed by column, too.
@@ -266,7 +272,15 @@ impl Model {
             _ => (Proximal::<SoftThreshold>::VECTORS, 0),
         };
         let targets = if matches!(objective.targets, Targets::Several { .. }) { width } else { 1 };
-        Model { vector_bytes: vectors * 8 * columns * width + more, width, targets, by_columns: false }
+        let vector_bytes = vectors * 8 * columns * width + more;
+        let later_bytes = if objective.has_sparse_duals() { sparse_rows::expected_bytes(width) } else { 0 };
+        let dual_bytes = if objective.has_sparse_duals() { sparse_rows::SLOT as u64 + later_bytes } else { 8 * width };
+        Model { vector_bytes, dual_bytes, later_bytes, targets, by_columns: false }
+    }
+
+    /// One output with these dense vectors.
+    fn of_one(vector_bytes: u64) -> Self {
+        Model { vector_bytes, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
     }
 
     /// The same, trained by columns.
@@ -283,7 +297,8 @@ impl Model {
 
     /// Bytes for each of its resident rows.
     fn row_bytes(&self) -> u64 {
-        ROW_STATE_BYTES + ORDER_BYTES + 8 * (self.width - 1) + 8 * (self.targets - 1)
+        // One dual variable and one target are in the state.
+        ROW_STATE_BYTES + ORDER_BYTES + (self.dual_bytes - 8) + 8 * (self.targets - 1)
     }
 }
 

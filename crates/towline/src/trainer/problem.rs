@@ -1,8 +1,8 @@
 //! The mathematics of one model in training, as the loop sees it: its rows, sweeps, scans. One row has `width` dual variables.
 //!
 //! The loop is compiled once and calls these through a pointer, once a sweep or a row; what happens in a sweep is compiled for each loss and link.
-use super::Selection;
 use super::certificate::Certificate;
+use super::{Selection, TrainError};
 use crate::block::{Row, RowInfo};
 use crate::order::Order;
 use crate::residents::View;
@@ -82,14 +82,19 @@ pub trait OwnRows {
     /// How many rows there are.
     fn rows(&self) -> usize;
 
-    /// The dual variables of a row.
-    fn duals(&self, i: usize) -> &[f64];
+    /// Appends the dual variables of a row.
+    fn duals(&self, i: usize, out: &mut Vec<f64>) -> Result<(), TrainError>;
 
     /// Keeps the rows that are marked.
     fn retain(&mut self, keep: &[bool]);
 
     /// Forgets all rows.
     fn clear(&mut self);
+
+    /// Why a row could not be kept as it should be, if that has happened since it was last asked.
+    fn refusal(&mut self) -> Option<TrainError> {
+        None
+    }
 }
 
 /// One scan over all rows at fixed weights tells how far from the optimum they can be at most.

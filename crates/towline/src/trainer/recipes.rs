@@ -79,7 +79,7 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize, plan: &Plan) -> Box<dyn Problem> {
+pub fn problem(task: &Task, columns: usize, plan: &Plan, budget: &Budget) -> Box<dyn Problem> {
     let objective = &task.objective;
     let in_memory = plan.in_memory;
     if plan.solver == Solver::Columns
@@ -88,32 +88,33 @@ pub fn problem(task: &Task, columns: usize, plan: &Plan) -> Box<dyn Problem> {
         return problem;
     }
     match (&objective.targets, objective.targets.multiclass()) {
-        (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns),
-        (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns),
-        (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns),
+        (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns, budget),
+        (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns, budget),
+        (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns, budget),
         (_, Some(Multiclass::OneVsRest) | None) => objective.loss.visit(WithLoss { task, columns }),
     }
 }
 
 /// All outputs in one objective, with the penalty that the task asks for.
-fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize) -> Box<dyn Problem> {
+fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize, budget: &Budget) -> Box<dyn Problem> {
     let objective = task.objective.clone();
     if objective.is_plain_l2() {
-        return Box::new(Joint::new(loss, Plain::new(columns, objective.width(), objective.bias), objective));
+        let plain = Plain::new(columns, objective.width(), objective.bias);
+        return Box::new(Joint::new(loss, plain, objective, Some(budget)));
     }
     let curvature = loss.curvature();
     match &task.objective.penalty {
         AnyPenalty::Group(group) => {
             let lazy = GroupShrinkage::new(group.clone(), 1.0);
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
         }
         AnyPenalty::Nuclear(nuclear) => {
             let lazy = NuclearShrinkage::new(*nuclear, 1.0);
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
         }
         _ => {
             let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
         }
     }
 }

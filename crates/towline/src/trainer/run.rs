@@ -29,6 +29,7 @@ pub struct Run<'a> {
     options: &'a TrainOptions,
     observer: &'a mut dyn Observer,
     plan: Plan,
+    budget: Budget,
     reader: ReadAhead,
     /// Rows before each block.
     first_rows: Vec<u64>,
@@ -83,6 +84,7 @@ impl<'a> Run<'a> {
             earlier: Cost::default(),
             turns: few_features::Turns::default(),
             plan,
+            budget: budget.clone(),
             store,
             _paid: paid,
         })
@@ -91,8 +93,8 @@ impl<'a> Run<'a> {
     /// Trains a wave of models together.
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
-        let problem = |task| recipes::problem(task, columns as usize, &self.plan);
-        let new = |task| Learner::new(problem(task), task, self.options, &self.plan, rows);
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan, &self.budget);
+        let new = |task| Learner::new(problem(task), task, self.options, &self.plan, rows, &self.budget);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
             self.run_in_memory(&mut learners)?;

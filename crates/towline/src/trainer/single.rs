@@ -1,8 +1,8 @@
 //! One weight per feature: two classes, or a number to predict. Any loss, any way from dual variables to weights.
-use super::Selection;
 use super::certificate::{Certificate, Losses};
 use super::link::Link;
 use super::problem::{Certify, LookBack, OwnRows, Problem};
+use super::{Selection, TrainError};
 use crate::block::{Row, RowInfo};
 use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
@@ -82,8 +82,9 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
         self.states.len()
     }
 
-    fn duals(&self, i: usize) -> &[f64] {
-        std::slice::from_ref(&self.states[i].beta)
+    fn duals(&self, i: usize, out: &mut Vec<f64>) -> Result<(), TrainError> {
+        out.push(self.states[i].beta);
+        Ok(())
     }
 
     fn retain(&mut self, keep: &[bool]) {

@@ -2,11 +2,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::TrainError;
 use super::checkpoint::CheckpointFile;
 use super::duals::{Duals, Start};
 use crate::block::RowInfo;
+use crate::budget::Budget;
 use crate::objective::Objective;
-use crate::store::StoreError;
 
 /// One of the models that train together on each loaded block.
 #[derive(Debug)]
@@ -29,13 +30,17 @@ impl Task {
         Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None }
     }
 
-    /// So many dual variables that are 0: in memory, or on disk beside the checkpoint.
-    pub(crate) fn no_duals(&self, count: u64, on_disk: bool) -> Result<Duals, StoreError> {
-        if !on_disk {
-            return Ok(Duals::in_memory(count));
-        }
+    /// The dual variables of so many rows, which are 0: in memory, or on disk beside the checkpoint.
+    pub(crate) fn no_duals(&self, rows: u64, on_disk: bool, budget: &Budget) -> Result<Duals, TrainError> {
         let beside = self.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
-        Duals::on_disk(count, beside.unwrap_or(&std::env::temp_dir()))
+        let temporary = std::env::temp_dir();
+        let folder = on_disk.then(|| beside.unwrap_or(&temporary));
+        let width = self.objective.width();
+        if self.objective.has_sparse_duals() {
+            return Duals::sparse(rows, width, folder, budget);
+        }
+        let count = rows * width as u64;
+        Ok(folder.map_or_else(|| Ok(Duals::in_memory(count)), |folder| Duals::on_disk(count, folder))?)
     }
 
     /// Whether a row may have a part in the objective.

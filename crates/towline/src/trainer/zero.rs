@@ -36,7 +36,7 @@ pub fn at_zero(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> Resu
     let plan = Plan::for_models(&*store, objective, 1, budget)?;
     let length = store.shape().columns as usize + 1;
     let _paid = budget.reserve("weights", 2 * 8 * length as u64)?;
-    let duals = task.no_duals(store.shape().rows, plan.duals_on_disk)?;
+    let duals = task.no_duals(store.shape().rows, plan.duals_on_disk, budget)?;
     let mut left = Left { weights: vec![0.0; length], duals, sums: vec![0.0; length] };
     let mut scans =
         Scans { reader: ReadAhead::new(store.clone(), READ_AHEAD, budget)?, store, bytes_read: 0, passes: 0 };

@@ -204,7 +204,7 @@ impl Series {
         budget: &Budget,
     ) -> Result<Series, TrainError> {
         let rows = store.shape().rows;
-        let mut duals = task.no_duals(rows, Plan::new(&**store, budget)?.duals_on_disk)?;
+        let mut duals = task.no_duals(rows, Plan::new(&**store, budget)?.duals_on_disk, budget)?;
         let mut cost = Cost::default();
         let weights = match (origin, &task.start) {
             (Origin::Known(known), _) => {

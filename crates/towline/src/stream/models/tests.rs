@@ -48,7 +48,9 @@ fn weights_stay_the_sum_of_rows_when_classes_come() {
             let mut sums = vec![0.0; (COLUMNS + 1) * width];
             for (i, &number) in model.rows.numbers.iter().enumerate() {
                 let row = models.residents.block.row(number as usize);
-                for (m, &dual) in model.rows.problem.duals(i).iter().enumerate() {
+                let mut duals = Vec::new();
+                model.rows.problem.duals(i, &mut duals).unwrap();
+                for (m, &dual) in duals.iter().enumerate() {
                     let mut times = vec![0.0; COLUMNS];
                     row.add_to(&mut times, dual);
                     times.push(dual * options.bias);
