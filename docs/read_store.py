@@ -69,7 +69,7 @@ def read_manifest(store):
     opening, closing = '{"crc32c":"xxxxxxxx","manifest":', "}\n"
     check(text[len(opening) : -len(closing)].encode(), int(text[11:19], 16), "manifest.json")
     manifest = json.loads(text)["manifest"]
-    assert manifest["version"] in (1, 2), "another version of the format"
+    assert manifest["version"] in (1, 2, 3), "another version of the format"
     return manifest
 
 
@@ -197,6 +197,8 @@ def digits(value, single):
 def lines(store):
     manifest = read_manifest(store)
     features = [key for entry in manifest["feature_maps"] for key in read_features(read_file(store, entry))]
+    # Where rows are mapped on reading, these are the ones that lie on disk.
+    manifest.update(manifest.get("made_from") or {})
     assert len(features) == manifest["features"]
     files = [open(os.path.join(store, entry["name"]), "rb") for entry in manifest["block_files"]]
     classes, single = manifest["labels"]["names"], manifest["precision"] == "f32"

@@ -31,8 +31,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
     let shape = store.shape();
-    let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
-    let _paid = budget.reserve("a block", largest).map_err(towline::store::StoreError::from)?;
+    let _paid = budget.reserve("a block", store.one_block_bytes()).map_err(towline::store::StoreError::from)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut block = Block::new(shape.layout, shape.columns as usize);
     let mut buffers = ReadBuffers::default();

@@ -75,8 +75,8 @@ impl HeldOut {
             // Features are scaled through the weights; only the length of rows cannot be.
             let scale = if train.manifest().scale == Scale::Rows { Scale::Rows } else { Scale::None };
             let threads = reading.threads;
-            let read = ReadOptions { fourier: train.manifest().fourier, ..reading };
-            let options = PackOptions { read, scale, threads, ..PackOptions::default() };
+            let fourier = train.manifest().fourier;
+            let options = PackOptions { read: reading, fourier, scale, threads, ..PackOptions::default() };
             pack(&[Input::new(test)], &path, &options, budget, &Progress::default())?;
             let store = DiskStore::open(&path)?;
             (Some(folder), store)
@@ -95,7 +95,6 @@ impl HeldOut {
         }
         let shape = store.shape();
         let scaled = !matches!(train.manifest().scale, Scale::None | Scale::Rows);
-        let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
         let shift_bytes = if scaled { 8 * train.manifest().features } else { 0 };
         let outputs = match &objective.targets {
             Targets::Classes { classes, .. } => classes.len(),
@@ -104,7 +103,7 @@ impl HeldOut {
         };
         let per_column = (size_of::<Link>() + outputs * size_of::<f64>()) as u64;
         let paid = budget
-            .reserve("test rows", shape.columns * per_column + shift_bytes + 2 * largest)
+            .reserve("test rows", shape.columns * per_column + shift_bytes + store.one_block_bytes())
             .map_err(StoreError::from)?;
         let (links, shifts) = link(train, &store, scaled, budget)?;
         Ok(HeldOut {

@@ -185,6 +185,10 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
     if let Some(map) = manifest.fourier {
         line("map", map.describe());
     }
+    if let Some(stored) = manifest.made_from {
+        let (features, values) = (show::count(stored.features), show::count(stored.values));
+        line("made from", format!("{values} values of {features} features, whenever a block is read"));
+    }
     line("precision", format!("{:?}", manifest.precision).to_lowercase());
     line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
     line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());

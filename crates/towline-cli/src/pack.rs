@@ -8,9 +8,10 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use towline::budget::Budget;
+use towline::fourier::FourierMap;
 use towline::input::libsvm::Precision;
-use towline::input::{FourierMap, Input, Progress, ReadOptions};
-use towline::pack::{PackOptions, Packed};
+use towline::input::{Input, Progress};
+use towline::pack::{FourierKept, PackOptions, Packed};
 use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
 
@@ -68,6 +69,9 @@ pub struct Arguments {
     /// The seed of that map
     #[arg(long, default_value_t = 0, requires = "rff")]
     rff_seed: u64,
+    /// Keep the features of that map, or the rows and make the features whenever a block is read; auto does what takes less time
+    #[arg(long, value_enum, default_value_t = KeepName::Auto, requires = "rff")]
+    rff_keep: KeepName,
     /// How values are kept
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
     precision: PrecisionName,
@@ -117,6 +121,23 @@ enum PrecisionName {
     F64,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum KeepName {
+    Auto,
+    Seed,
+    Values,
+}
+
+impl From<KeepName> for FourierKept {
+    fn from(name: KeepName) -> FourierKept {
+        match name {
+            KeepName::Auto => FourierKept::Auto,
+            KeepName::Seed => FourierKept::Seed,
+            KeepName::Values => FourierKept::Values,
+        }
+    }
+}
+
 impl Arguments {
     fn options(&self) -> anyhow::Result<PackOptions> {
         let precision = match self.precision {
@@ -126,7 +147,9 @@ impl Arguments {
         let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
         let map = self.rff.zip(self.gamma).map(|(rff, gamma)| FourierMap::new(rff, gamma, self.rff_seed));
         Ok(PackOptions {
-            read: ReadOptions { fourier: map.transpose()?, ..self.reading.options(precision, threads, true) },
+            read: self.reading.options(precision, threads, true),
+            fourier: map.transpose()?,
+            fourier_kept: self.rff_keep.into(),
             weights: self.weights.as_deref().map(Input::new),
             existing: match (self.force, self.append) {
                 (true, _) => Existing::Replace,

@@ -107,12 +107,11 @@ fn score_store(
     let features = FeatureMap::read(path, store.manifest(), budget)?;
     let outputs = scorer.outputs();
     let shape = store.shape();
-    let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
     let count = shape.layout.targets as usize - 1;
     let per_row = 32 + 8 * (outputs + count) as u64;
     let weight_bytes = shape.columns * 8 * outputs as u64;
     let _paid = budget
-        .reserve("scores in the order of the input", shape.rows * per_row + weight_bytes + largest)
+        .reserve("scores in the order of the input", shape.rows * per_row + weight_bytes + store.one_block_bytes())
         .map_err(StoreError::from)?;
     let (weights, intercepts) = scorer.for_store(&features);
     let class_names = store.manifest().labels.names.as_deref();

@@ -9,9 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use towline::block::{Block, RowInfo};
 use towline::budget::Budget;
+use towline::fourier::FourierMap;
 use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
-use towline::pack::{PackOptions, pack};
+use towline::pack::{FourierKept, PackOptions, pack};
 use towline::store::features::FeatureMap;
 use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
@@ -100,6 +101,7 @@ fn stores(bench: &Workbench) -> Vec<PathBuf> {
         }
         stores.push(store);
     }
+    stores.push(made_features(bench, &mut random));
     stores
 }
 
@@ -179,6 +181,20 @@ fn a_file_of_any_other_length_is_found() {
             std::fs::write(&path, bytes).unwrap();
         }
     }
+}
+
+/// A store whose rows are made when they are read.
+fn made_features(bench: &Workbench, random: &mut Random) -> PathBuf {
+    let table = Table { rows: 40, features: 30, row_values: 8, values: Values::Counts, dense: false, groups: false };
+    let (input, store) = (bench.file("in.svm", table.text(random)), bench.path("made.tow"));
+    let options = PackOptions {
+        fourier: Some(FourierMap::new(25, 0.5, 1).unwrap()),
+        fourier_kept: FourierKept::Seed,
+        block_bytes: Some(1500),
+        ..Default::default()
+    };
+    pack(&[Input::File(input)], &store, &options, &Budget::unlimited(), &Progress::default()).unwrap();
+    store
 }
 
 /// Puts other bytes into a few places.

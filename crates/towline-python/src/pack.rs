@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use towline::budget::Budget;
+use towline::fourier::FourierMap;
 use towline::input::{InputError, Progress, RowSource};
-use towline::pack::{PackError, PackOptions, Packed, pack as pack_files, pack_rows};
+use towline::pack::{FourierKept, PackError, PackOptions, Packed, pack as pack_files, pack_rows};
 use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
 
@@ -26,6 +27,9 @@ pub struct Arguments {
     seed: Option<u64>,
     renumber: bool,
     scale: String,
+    /// Features, gamma and seed.
+    fourier: Option<(u32, f64, u64)>,
+    rff_keep: String,
     block_size: Option<u64>,
     memory: Option<u64>,
 }
@@ -34,6 +38,8 @@ impl Arguments {
     fn options(&self, stop: &Arc<AtomicBool>) -> PyResult<PackOptions> {
         let scales =
             [("none", Scale::None), ("rows", Scale::Rows), ("minmax", Scale::Minmax), ("standard", Scale::Standard)];
+        let kept = [("auto", FourierKept::Auto), ("seed", FourierKept::Seed), ("values", FourierKept::Values)];
+        let map = self.fourier.map(|(features, gamma, seed)| FourierMap::new(features, gamma, seed)).transpose();
         let existing = [("refuse", Existing::Refuse), ("replace", Existing::Replace), ("append", Existing::Append)];
         Ok(PackOptions {
             read: self.reading.options(true)?,
@@ -42,6 +48,8 @@ impl Arguments {
             shuffle_seed: self.seed,
             renumber: self.renumber,
             scale: choose("scale", &self.scale, &scales)?,
+            fourier: map.map_err(|error| bad_value(error.to_string()))?,
+            fourier_kept: choose("rff_keep", &self.rff_keep, &kept)?,
             precision: self.reading.precision()?,
             block_bytes: self.block_size,
             threads: self.reading.threads(),

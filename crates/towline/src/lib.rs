@@ -42,6 +42,7 @@ pub mod columns;
 pub mod cv;
 pub mod evaluate;
 pub mod export;
+pub mod fourier;
 pub mod index;
 pub mod indexed;
 pub mod input;

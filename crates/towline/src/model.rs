@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::baselines::Baseline;
-use crate::input::FourierMap;
+use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};

@@ -51,6 +51,10 @@ def pack(
     seed: int = 0,
     renumber: bool = True,
     scale: str = "none",
+    rff: int | None = None,
+    gamma: float | None = None,
+    rff_seed: int = 0,
+    rff_keep: str = "auto",
     block_size: int | str | None = None,
     memory: int | str | None = None,
     **reading,
@@ -61,10 +65,14 @@ def pack(
     Polars or pandas frame, a DuckDB relation), a Polars lazy frame, which is collected batch by batch, or an iterator of
     ``(X, y)`` or ``(X, y, sample_weight)``. Columns of arrays are features with their number, from 0 on.
 
-    ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. Other keywords say how
+    ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to so many random
+    Fourier features for the kernel ``exp(-gamma |x - y|^2)``; ``rff_keep`` says whether the store holds their ``"values"``, or the rows that they are made from with the
+    ``"seed"`` whenever a block is read. Other keywords say how
     files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``text``, ``missing``, ``unlabelled``,
     ``format``, ``index_base``, ``duplicates``, ``header``, ``delimiter``, ``precision``, ``threads``.
     """
+    if (rff is None) != (gamma is None):
+        raise ValueError("rff and gamma go together: how many features, and of which kernel")
     kind, data = _kind(data)
     arguments = {
         "reading": reading_options(reading),
@@ -72,6 +80,8 @@ def pack(
         "seed": None if keep_order else seed,
         "renumber": renumber,
         "scale": scale,
+        "fourier": None if rff is None else (rff, gamma, rff_seed),
+        "rff_keep": rff_keep,
         "block_size": size_bytes(block_size),
         "memory": size_bytes(memory),
     }

@@ -68,9 +68,13 @@ impl Block {
         assert_eq!(columns.len(), values.len(), "a value for every column");
         let start = self.values();
         match &mut self.values {
-            Values::F32(to) if !self.layout.dense => to.own().extend(values.map(|value| value as f32)),
-            Values::F64(to) if !self.layout.dense => to.own().extend(values),
+            Values::F32(to) => to.own().extend(values.map(|value| value as f32)),
+            Values::F64(to) => to.own().extend(values),
             _ => return self.push(info, columns.zip(values)),
+        }
+        if self.layout.dense {
+            assert!(columns.eq(0..self.columns as u32), "a dense row holds every column in order");
+            return self.push_info(info, start + self.columns);
         }
         let indices = self.indices.own();
         indices.extend(columns);

@@ -31,8 +31,7 @@ impl Folds {
     pub fn stratified(count: u32, seed: u64, store: &dyn BlockStore, budget: &Budget) -> Result<Self, StoreError> {
         let even = Folds::new(count, seed, false);
         let shape = store.shape();
-        let largest = store.blocks().iter().map(|b| b.resident_bytes(shape.layout) + b.stored_bytes).max().unwrap_or(0);
-        let _paid = budget.reserve("strata", shape.rows * 32 + 2 * largest)?;
+        let _paid = budget.reserve("strata", shape.rows * 32 + store.one_block_bytes())?;
         let mut hashes: Vec<(f64, u64)> = Vec::with_capacity(shape.rows as usize);
         let mut block = Block::new(shape.layout, shape.columns as usize);
         let mut buffers = ReadBuffers::default();

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
-use super::fourier::{self, FourierMap};
 use super::libsvm::{Libsvm, LibsvmOptions};
 use super::table::TableOptions;
 use super::text::{TextFormat, TextLimits, TextSource};
 use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
+use crate::fourier::{FourierMap, source};
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +109,9 @@ pub fn open(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Box<dyn RowSource>, InputError> {
-    let source = open_raw(inputs, options, budget, progress)?;
+    let raw = open_raw(inputs, options, budget, progress)?;
     let file = inputs.first().map_or_else(String::new, Input::name);
-    fourier::mapped(options.fourier, source, budget).map_err(|source| InputError::Budget { file, source })
+    source::mapped(options.fourier, raw, budget).map_err(|source| InputError::Budget { file, source })
 }
 
 fn open_raw(

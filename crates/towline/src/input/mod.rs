@@ -11,7 +11,6 @@ pub mod bytes;
 mod choices;
 pub mod csv;
 mod detect;
-pub mod fourier;
 pub mod libsvm;
 pub mod number;
 mod separators;
@@ -24,7 +23,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, open};
-pub use fourier::FourierMap;
 pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;

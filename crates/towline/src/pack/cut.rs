@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::arrange::{Arrangement, Arranger};
+use super::fourier::{BlockMapper, Mapping};
 use super::labels::RowStatistics;
 use super::{PackError, PackOptions};
 use crate::block::{Block, Layout};
@@ -16,6 +17,7 @@ use crate::store::writer::StoreWriter;
 /// Cuts, encodes and writes.
 pub struct Cutter<'a> {
     arrangement: &'a Arrangement,
+    mapping: Option<&'a Mapping>,
     options: &'a PackOptions,
     writer: &'a mut StoreWriter,
     layout: Layout,
@@ -42,6 +44,7 @@ struct Encoded {
 impl<'a> Cutter<'a> {
     pub fn new(
         arrangement: &'a Arrangement,
+        mapping: Option<&'a Mapping>,
         options: &'a PackOptions,
         writer: &'a mut StoreWriter,
         longest: u64,
@@ -51,7 +54,8 @@ impl<'a> Cutter<'a> {
         let block_bytes = options.block_bytes(budget);
         let longest = longest + arrangement.fill.len() as u64;
         let pay = |encoders: usize| {
-            budget.reserve("blocks being written", needed_bytes(block_bytes, longest, layout, encoders))
+            let mapped = mapping.map(|mapping| mapping.layout.resident_bytes(1, mapping.features()));
+            budget.reserve("blocks being written", needed_bytes(block_bytes, (longest, layout), mapped, encoders))
         };
         // Where memory is short, fewer blocks are in work at one time; what is written is the same.
         let mut encoders = options.threads.max(1);
@@ -65,6 +69,7 @@ impl<'a> Cutter<'a> {
         let statistics = RowStatistics::default();
         Ok(Cutter {
             arrangement,
+            mapping,
             options,
             writer,
             layout,
@@ -108,10 +113,11 @@ impl<'a> Cutter<'a> {
         let mut cuts = Vec::new();
         let (mut block_rows, mut block_values) = (0, 0);
         let filled = self.arrangement.fill.len() as u64;
+        let mapped = self.mapping.map_or(0, |mapping| mapping.layout.resident_bytes(1, mapping.features()));
         for (k, &(s, i)) in rows.iter().enumerate() {
             block_rows += 1;
             block_values += sources[s as usize].row_len(i as usize) as u64 + filled;
-            if self.layout.resident_bytes(block_rows, block_values) >= self.block_bytes {
+            if self.layout.resident_bytes(block_rows, block_values).max(block_rows * mapped) >= self.block_bytes {
                 cuts.push(k + 1);
                 (block_rows, block_values) = (0, 0);
             }
@@ -122,10 +128,10 @@ impl<'a> Cutter<'a> {
     fn write(&mut self, sources: &[&Block], rows: &[(u32, u32)], cuts: &[usize]) -> Result<(), PackError> {
         let starts = std::iter::once(0).chain(cuts.iter().copied());
         let ranges: Vec<&[(u32, u32)]> = starts.zip(cuts).map(|(from, &to)| &rows[from..to]).collect();
-        let (arrangement, layout) = (self.arrangement, self.layout);
+        let (arrangement, mapping, layout) = (self.arrangement, self.mapping, self.layout);
         let mut ready: Vec<Encoded> = Vec::new();
-        let encoders: Vec<Mutex<Encoder>> =
-            (0..self.encoders).map(|_| Mutex::new(Encoder::new(arrangement, layout))).collect();
+        let encoders: Vec<Mutex<Encoder<'_>>> =
+            (0..self.encoders).map(|_| Mutex::new(Encoder::new(arrangement, mapping, layout))).collect();
         for group in ranges.chunks(self.encoders) {
             if self.options.stop.load(Ordering::Relaxed) {
                 return Err(PackError::Interrupted);
@@ -154,27 +160,31 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Memory for cutting blocks of `block_bytes` from rows of at most `longest` values, `encoders` at a time.
-fn needed_bytes(block_bytes: u64, longest: u64, layout: Layout, encoders: usize) -> u64 {
+/// Memory for cutting blocks of `block_bytes` from rows of at most `longest` values, each of which may be mapped to `mapped` bytes, `encoders` at a time.
+fn needed_bytes(block_bytes: u64, (longest, layout): (u64, Layout), mapped: Option<u64>, encoders: usize) -> u64 {
     // A block ends with the row that fills it.
-    let largest = block_bytes + layout.resident_bytes(1, longest);
-    let values = largest / layout.value_bytes(1);
-    // For each a block, what its encoding takes, and the bytes of the one before, which are written meanwhile.
-    let encoder = 2 * largest + format::encoding_bytes(largest, values) + Arranger::most_bytes(longest);
+    let largest = block_bytes + layout.resident_bytes(1, longest).max(mapped.unwrap_or(0));
+    // Dense rows of 32-bit floats have the most values.
+    let values = if mapped.is_some() { largest / 4 } else { largest / layout.value_bytes(1) };
+    // For each a block, perhaps mapped too, what its encoding takes, and the bytes of the one before, which are written meanwhile.
+    let blocks = if mapped.is_some() { 3 } else { 2 };
+    let encoder = blocks * largest + format::encoding_bytes(largest, values) + Arranger::most_bytes(longest);
     encoders as u64 * encoder + largest
 }
 
 /// What a thread needs to encode a block, kept between blocks: fresh pages cost more than the encoding.
-struct Encoder {
+struct Encoder<'a> {
     scratch: Scratch,
     arranger: Arranger,
+    mapper: Option<BlockMapper<'a>>,
     block: Block,
 }
 
-impl Encoder {
-    fn new(arrangement: &Arrangement, layout: Layout) -> Self {
+impl<'a> Encoder<'a> {
+    fn new(arrangement: &Arrangement, mapping: Option<&'a Mapping>, layout: Layout) -> Self {
         let block = Block::new(layout, arrangement.columns.len());
-        Encoder { scratch: Scratch::default(), arranger: Arranger::default(), block }
+        let mapper = mapping.map(BlockMapper::new);
+        Encoder { scratch: Scratch::default(), arranger: Arranger::default(), mapper, block }
     }
 
     fn encode(&mut self, arrangement: &Arrangement, sources: &[&Block], rows: &[(u32, u32)]) -> Encoded {
@@ -188,12 +198,16 @@ impl Encoder {
             arrangement.push(source.info(i), source.row(i), &mut self.arranger, &mut self.block, &mut statistics);
         }
         let mut bytes = Vec::new();
-        let header = format::encode(&self.block, &mut self.scratch, &mut bytes);
+        let (rows, statistics) = match &mut self.mapper {
+            None => (&self.block, statistics),
+            Some(mapper) => mapper.rows(&self.block),
+        };
+        let header = format::encode(rows, &mut self.scratch, &mut bytes);
         Encoded { header, bytes, statistics }
     }
 }
 
-fn lock(encoder: &Mutex<Encoder>) -> MutexGuard<'_, Encoder> {
+fn lock<'a, 'b>(encoder: &'b Mutex<Encoder<'a>>) -> MutexGuard<'b, Encoder<'a>> {
     // An encoder is emptied before every use, so a panic elsewhere leaves nothing that could matter.
     encoder.lock().unwrap_or_else(PoisonError::into_inner)
 }

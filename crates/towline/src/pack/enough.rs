@@ -14,6 +14,8 @@ pub struct Needs {
     pub features: u64,
     /// Values of the longest row so far.
     pub longest: u64,
+    /// What mapping them to random Fourier features takes.
+    pub mapped_bytes: u64,
     /// Whether features are scaled.
     pub scaled: bool,
     /// What a run takes whatever the data.
@@ -32,7 +34,7 @@ const WRITING_OVER_READING: u64 = 5;
 impl Needs {
     fn bytes(&self) -> u64 {
         let each = FEATURE_BYTES + if self.scaled { SCALED_FEATURE_BYTES } else { 0 };
-        self.features * each + self.longest * LONGEST_ROW_BYTES
+        self.features * each + self.longest * LONGEST_ROW_BYTES + self.mapped_bytes
     }
 }
 

@@ -9,6 +9,7 @@
 mod arrange;
 mod cut;
 mod enough;
+mod fourier;
 mod intern;
 mod labels;
 mod packer;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::budget::{Budget, BudgetError};
+use crate::fourier::FourierMap;
 use crate::input::libsvm::Precision;
 use crate::input::{Input, InputError, Progress, ReadOptions, RowSource};
 use crate::store::StoreError;
@@ -46,6 +48,10 @@ pub struct PackOptions {
     pub renumber: bool,
     /// How values are scaled.
     pub scale: Scale,
+    /// The random Fourier features that rows become.
+    pub fourier: Option<FourierMap>,
+    /// What of them the store holds.
+    pub fourier_kept: FourierKept,
     /// How values are kept.
     pub precision: Precision,
     /// Bytes of a block in memory; from the budget if not given.
@@ -65,12 +71,26 @@ impl Default for PackOptions {
             shuffle_seed: Some(0),
             renumber: true,
             scale: Scale::default(),
+            fourier: None,
+            fourier_kept: FourierKept::default(),
             precision: Precision::default(),
             block_bytes: None,
             threads: 2,
             stop: Arc::default(),
         }
     }
+}
+
+/// What a store of random Fourier features holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FourierKept {
+    /// Whatever takes less time on every pass, or what the store holds already.
+    #[default]
+    Auto,
+    /// The features.
+    Values,
+    /// The rows as they came: features are made from the seed whenever a block is read.
+    Seed,
 }
 
 /// What packing did.

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::arrange::Arrangement;
 use super::cut::Cutter;
 use super::enough::{Needs, fixed_bytes};
+use super::fourier::{self, Mapping};
 use super::intern::Features;
 use super::labels::{Labels, RowStatistics};
 use super::rows::{Place, WaitingRows};
@@ -15,11 +16,11 @@ use super::weights::WeightFile;
 use super::{PackError, PackOptions};
 use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
-use crate::input::{FourierMap, InputError, Progress, RowBatch, RowSource};
+use crate::input::{InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
 use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
-use crate::store::manifest::{FileEntry, Manifest, Scale, Source, VERSION};
+use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
 
 /// Everything that is known while rows come in.
@@ -32,6 +33,8 @@ pub struct Packer<'a> {
     source: Option<Box<dyn RowSource>>,
     named: bool,
     rows: u64,
+    /// Values of all rows.
+    values: u64,
     /// Values of the longest row.
     longest: u64,
     /// Rows of older generations.
@@ -63,10 +66,11 @@ impl<'a> Packer<'a> {
         let source = open()?;
         let named = source.features_are_named();
         let mut features = Features::new(named, writer.folder(), budget)?;
+        fourier::check(options, writer.old())?;
         let mut old = None;
         if let Some(manifest) = writer.old() {
             check_fits(manifest, named, options)?;
-            let map = FeatureMap::read(writer.folder(), manifest, budget)?;
+            let map = fourier::known_features(writer.folder(), manifest, budget)?;
             features.load(&map, budget)?;
             old = Some((manifest.clone(), map));
         }
@@ -82,6 +86,7 @@ impl<'a> Packer<'a> {
             source: Some(source),
             named,
             rows: 0,
+            values: 0,
             longest: 0,
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
@@ -103,9 +108,11 @@ impl<'a> Packer<'a> {
             // Nothing is known of the rest; it may be as much again.
             _ => 0.5,
         };
+        let (features, map) = (self.features.expected(read), self.options.fourier.as_ref());
         Needs {
-            features: self.features.expected(read),
-            longest: self.longest,
+            features,
+            longest: self.longest.max(map.map_or(0, |map| u64::from(map.features()))),
+            mapped_bytes: map.map_or(0, |map| Mapping::needed_bytes(map, features, self.options.threads)),
             scaled: self.is_scaled(),
             fixed_bytes: fixed_bytes(self.options),
         }
@@ -151,6 +158,7 @@ impl<'a> Packer<'a> {
             });
         }
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
+        self.values += batch.values.len() as u64;
         self.resolve_features(batch)?;
         self.features.count(batch, self.rows, self.is_scaled());
         self.add_statistics(batch)?;
@@ -217,14 +225,21 @@ impl<'a> Packer<'a> {
         let arrangement = self.arrangement(&order)?;
         let Some(mut waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
         waiting.all_read()?;
-        let mut cutter = Cutter::new(&arrangement, self.options, &mut writer, self.longest, self.budget)?;
+        let (values_per_row, old) = (self.values as f64 / self.rows as f64, self.old.as_ref().map(|(old, _)| old));
+        let features = (&mut self.features, &arrangement);
+        let mapping = Mapping::new(self.options, old, features, values_per_row, self.budget)?;
+        let mut cutter =
+            Cutter::new(&arrangement, mapping.as_ref(), self.options, &mut writer, self.longest, self.budget)?;
         self.threads.install(|| {
             waiting.drain(|slabs, order| cutter.add(slabs, order))?;
             cutter.finish()
         })?;
         let Cutter { stored_layout, values, statistics, .. } = cutter;
-        let manifest = self.manifest(stored_layout, values, &statistics, &writer);
-        let feature_map = self.write_features(&order, &arrangement, &writer)?;
+        let manifest = self.manifest(stored_layout, values, &statistics, mapping.as_ref(), &writer);
+        let feature_map = match mapping.as_ref().and_then(Mapping::written_features) {
+            Some(features) => fourier::write_features(features, &writer)?,
+            None => self.write_features(&order, &arrangement, &writer)?,
+        };
         let blocks = writer.blocks();
         Ok((writer.finish(manifest, feature_map)?, blocks))
     }
@@ -333,12 +348,30 @@ impl<'a> Packer<'a> {
         Ok(Some(file))
     }
 
+    /// All rows as they lie in the blocks, of which the new ones have `values` values in this layout.
+    fn written_rows(&self, layout: Option<Layout>, values: u64, mapping: Option<&Mapping>) -> StoredRows {
+        let old = self.old.as_ref().map(|(manifest, _)| manifest.stored());
+        let mapped = mapping.and_then(Mapping::written_features);
+        let (features, named) = mapped.map_or((self.features.len() as u64, self.named), |features| (features, false));
+        let layouts = [layout, old.map(|rows| rows.layout)];
+        let layout = layouts.into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
+        // New columns make the rows of older blocks sparse.
+        let grew = old.is_some_and(|rows| rows.features != features);
+        StoredRows {
+            features,
+            values: old.map_or(0, |rows| rows.values) + values,
+            layout: Layout { dense: layout.dense && !grew, ..layout },
+            named_features: named,
+        }
+    }
+
     /// The manifest; the writer adds the files.
     fn manifest(
         &self,
         layout: Option<Layout>,
         values: u64,
         statistics: &RowStatistics,
+        mapping: Option<&Mapping>,
         writer: &StoreWriter,
     ) -> Manifest {
         let generation = writer.generation();
@@ -347,26 +380,25 @@ impl<'a> Packer<'a> {
         rows.join(statistics);
         let mut sources = old.map(|m| m.sources.clone()).unwrap_or_default();
         sources.extend(self.sources.iter().map(|source| Source { generation, ..source.clone() }));
-        let layout =
-            [layout, old.map(|m| m.layout)].into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
-        // New columns make the rows of older blocks sparse.
-        let grew = old.is_some_and(|m| m.features != self.features.len() as u64);
-        let layout = Layout { dense: layout.dense && !grew, ..layout };
+        let written = self.written_rows(layout, values, mapping);
+        let made = mapping.and_then(|mapping| mapping.made_rows(self.old_rows + self.rows));
+        let StoredRows { features, values, layout, named_features } = made.unwrap_or(written);
         Manifest {
-            // Rows with one target are written as older programs know them.
-            version: if self.targets.count() > 1 { VERSION } else { 1 },
+            // Older programs read what they know.
+            version: if made.is_some() { 3 } else { 1 + u64::from(self.targets.count() > 1) },
             generation,
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             rows: self.old_rows + self.rows,
-            values: old.map_or(0, |m| m.values) + values,
-            features: self.features.len() as u64,
+            values,
+            features,
             layout,
             precision: self.options.precision,
             scale: self.options.scale,
-            fourier: self.options.read.fourier,
+            fourier: self.options.fourier,
+            made_from: made.map(|_| written),
             shuffle_seed: old.map_or(self.options.shuffle_seed, |m| m.shuffle_seed),
             renumbered: old.map_or(self.options.renumber, |m| m.renumbered),
-            named_features: self.named,
+            named_features,
             weighted: self.weighted,
             grouped: self.grouped,
             labels: self.labels.summary(),
@@ -392,18 +424,13 @@ fn expected_bytes(progress: &Progress, held: u64) -> u64 {
 /// Rows can only be added with the settings that the store was made with.
 fn check_fits(old: &Manifest, named: bool, options: &PackOptions) -> Result<(), PackError> {
     let mismatch = |problem: String, remedy: &str| Err(PackError::Mismatch { problem, remedy: remedy.into() });
-    if old.named_features != named {
+    // Features of a map have forgotten what they were made from.
+    let stored_named = old.stored().named_features;
+    if stored_named != named && (old.fourier.is_none() || old.made_from.is_some()) {
         let kind = |named| if named { "named columns" } else { "numbered features" };
         return mismatch(
-            format!("the store has {} and the input has {}", kind(old.named_features), kind(named)),
+            format!("the store has {} and the input has {}", kind(stored_named), kind(named)),
             "append the same kind of input",
-        );
-    }
-    if old.fourier != options.read.fourier {
-        let kind = |map: Option<FourierMap>| map.map_or("rows as they are".into(), |map| map.describe());
-        return mismatch(
-            format!("the store has {} and these rows would be {}", kind(old.fourier), kind(options.read.fourier)),
-            "append with the same --rff, --gamma and --rff-seed",
         );
     }
     if old.precision != options.precision {

@@ -6,9 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Header};
+use super::made::Made;
 use super::manifest::{FileEntry, Manifest};
 use super::table::{self, Entry};
-use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError};
+use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError, reading_bytes};
 use crate::block::{Block, ValueKind};
 
 /// A store in a folder.
@@ -19,6 +20,7 @@ pub struct DiskStore {
     files: Vec<File>,
     entries: Vec<Entry>,
     infos: Vec<BlockInfo>,
+    made: Option<Made>,
 }
 
 impl DiskStore {
@@ -26,11 +28,11 @@ impl DiskStore {
     pub fn open(path: impl AsRef<Path>) -> Result<DiskStore, StoreError> {
         let path = path.as_ref();
         let manifest = Manifest::read(path)?;
-        let largest = u64::from(u32::MAX) + 1;
-        if manifest.features > largest {
+        let (largest, stored) = (u64::from(u32::MAX) + 1, manifest.stored());
+        if manifest.features.max(stored.features) > largest {
             return Err(StoreError::damaged(path, "more features than 32 bits can number"));
         }
-        if manifest.layout.dense && manifest.layout.values < ValueKind::F32 {
+        if stored.layout.dense && stored.layout.values < ValueKind::F32 {
             return Err(StoreError::damaged(path, "dense rows without values"));
         }
         for map in &manifest.feature_maps {
@@ -39,8 +41,9 @@ impl DiskStore {
         let files = manifest.block_files.iter().map(|entry| open_file(path, entry)).collect::<Result<Vec<_>, _>>()?;
         let bytes = read_checked(path, &manifest.table)?;
         let entries = table::parse(&path.join(&manifest.table.name), &bytes, &manifest)?;
-        let infos = entries.iter().map(|entry| entry.info).collect();
-        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos })
+        let mut infos: Vec<BlockInfo> = entries.iter().map(|entry| entry.info).collect();
+        let made = Made::new(&manifest, &mut infos);
+        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos, made })
     }
 
     /// What the store holds.
@@ -90,6 +93,19 @@ impl DiskStore {
             .read_exact_at(bytes, entry.offset)
             .map_err(StoreError::io(&self.file_of(id), "read a block"))
     }
+
+    /// Appends the rows of a block as they lie on disk.
+    fn read_stored(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
+        let damaged = |error| StoreError::block(&self.file_of(id), id.0, &error);
+        self.read_bytes(id, &mut buffers.bytes)?;
+        let header = Header::parse(&buffers.bytes).map_err(damaged)?;
+        let info = &self.entries[id.0 as usize].info;
+        if (header.rows, header.values) != (info.rows, info.values) {
+            let problem = format!("block {} does not have the size that the block table says", id.0);
+            return Err(StoreError::damaged(&self.file_of(id), problem));
+        }
+        format::decode(&buffers.bytes, into, &mut buffers.scratch).map_err(damaged)
+    }
 }
 
 impl BlockStore for DiskStore {
@@ -103,15 +119,22 @@ impl BlockStore for DiskStore {
     }
 
     fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
-        let damaged = |error| StoreError::block(&self.file_of(id), id.0, &error);
-        self.read_bytes(id, &mut buffers.bytes)?;
-        let header = Header::parse(&buffers.bytes).map_err(damaged)?;
-        let info = &self.infos[id.0 as usize];
-        if (header.rows, header.values) != (info.rows, info.values) {
-            let problem = format!("block {} does not have the size that the block table says", id.0);
-            return Err(StoreError::damaged(&self.file_of(id), problem));
-        }
-        format::decode(&buffers.bytes, into, &mut buffers.scratch).map_err(damaged)
+        let Some(made) = &self.made else { return self.read_stored(id, buffers, into) };
+        let stored = self.manifest.stored();
+        let kept = buffers
+            .stored
+            .take()
+            .filter(|block| (block.layout(), block.columns() as u64) == (stored.layout, stored.features));
+        let mut rows = kept.unwrap_or_else(|| Block::new(stored.layout, stored.features as usize));
+        rows.clear();
+        self.read_stored(id, buffers, &mut rows)?;
+        made.append(&self.path, &self.manifest, &rows, into)?;
+        buffers.stored = Some(rows);
+        Ok(())
+    }
+
+    fn reading_bytes(&self) -> u64 {
+        self.made.as_ref().map_or_else(|| reading_bytes(&self.infos), Made::reading_bytes)
     }
 }
 

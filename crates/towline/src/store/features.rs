@@ -69,8 +69,25 @@ enum Keys {
 }
 
 impl FeatureMap {
-    /// Reads the map of a store.
+    /// The features that rows of a store have when they have been read.
     pub fn read(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
+        if manifest.made_from.is_none() {
+            return FeatureMap::read_stored(store, manifest, budget);
+        }
+        let paid = budget.reserve("feature names", 8 * manifest.features)?;
+        let keys = Keys::Numbers((1..=manifest.features).collect());
+        let part = Part { first: 0, count: manifest.features as usize, keys, scaling: Vec::new() };
+        Ok(FeatureMap { parts: vec![part], _paid: paid })
+    }
+
+    /// No features.
+    pub fn empty(budget: &Budget) -> Result<FeatureMap, StoreError> {
+        Ok(FeatureMap { parts: Vec::new(), _paid: budget.reserve("feature names", 0)? })
+    }
+
+    /// The features of the rows that lie on disk.
+    pub fn read_stored(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
+        let stored = manifest.stored();
         // The bytes of the file and what they become.
         let bytes =
             manifest.feature_maps.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes.saturating_mul(2)));
@@ -81,13 +98,13 @@ impl FeatureMap {
             let path = store.join(&file.name);
             let bytes = disk::read_checked(store, file)?;
             let part = parse(&bytes, first).map_err(|problem| StoreError::damaged(&path, problem))?;
-            if matches!(part.keys, Keys::Names { .. }) != manifest.named_features {
+            if matches!(part.keys, Keys::Names { .. }) != stored.named_features {
                 return Err(StoreError::damaged(&path, "the manifest says otherwise about named features"));
             }
             first += part.count;
             parts.push(part);
         }
-        if first as u64 != manifest.features {
+        if first as u64 != stored.features {
             return Err(StoreError::damaged(store, "the feature maps do not add up to the number of features"));
         }
         Ok(FeatureMap { parts, _paid: paid })

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::StoreError;
-use crate::block::Layout;
+use crate::block::{Layout, ValueKind};
+use crate::fourier::FourierMap;
 use crate::input::libsvm::Precision;
-use crate::input::{FourierMap, Input, ReadOptions};
+use crate::input::{Input, ReadOptions};
 
-/// The newest version of the store format that this program reads. Rows with one target, which older programs know too, are written
-/// as version 1; rows with several as version 2.
-pub const VERSION: u64 = 2;
+/// The newest version of the store format that this program reads. A store is written in the least version that knows what it holds, so that
+/// older programs read it where they can: 1, rows with several targets 2, rows that are mapped when they are read 3.
+pub const VERSION: u64 = 3;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";
 /// A manifest lists files and classes, never rows: a larger one is not ours.
@@ -39,9 +40,12 @@ pub struct Manifest {
     pub precision: Precision,
     /// How rows or features were scaled.
     pub scale: Scale,
-    /// The random Fourier features that rows were mapped to while packing.
+    /// The random Fourier features that rows are mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fourier: Option<FourierMap>,
+    /// What lies on disk, where rows are mapped when they are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_from: Option<StoredRows>,
     /// Whether the rows of the first generation were shuffled; the seed if so.
     pub shuffle_seed: Option<u64>,
     /// Whether the columns of the first generation are numbered by frequency.
@@ -67,6 +71,19 @@ pub struct Manifest {
     pub feature_maps: Vec<FileEntry>,
     /// Files with blocks; the block table refers to them by position.
     pub block_files: Vec<FileEntry>,
+}
+
+/// Rows as they lie in the blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredRows {
+    /// Columns are numbered below this; the feature maps name them.
+    pub features: u64,
+    /// Values in all blocks.
+    pub values: u64,
+    /// The least layout that holds every block.
+    pub layout: Layout,
+    /// Whether features have names instead of numbers.
+    pub named_features: bool,
 }
 
 /// How values were scaled while packing.
@@ -214,7 +231,27 @@ impl Manifest {
         if manifest.layout.targets as usize != manifest.targets.len().max(1) {
             return Err(StoreError::damaged(&path, "it does not name as many targets as a row has"));
         }
+        manifest.check_made().map_err(|problem| StoreError::damaged(&path, problem))?;
         Ok(manifest)
+    }
+
+    /// Rows as they lie in the blocks, which are those that a reader gets unless they are mapped on the way.
+    pub fn stored(&self) -> StoredRows {
+        let Manifest { features, values, layout, named_features, .. } = *self;
+        self.made_from.unwrap_or(StoredRows { features, values, layout, named_features })
+    }
+
+    /// Rows that are made when they are read have just the features of the map.
+    fn check_made(&self) -> Result<(), &'static str> {
+        let Some(stored) = self.made_from else { return Ok(()) };
+        let Some(map) = self.fourier else { return Err("it does not say what rows are mapped to") };
+        let features = u64::from(map.features());
+        let is_whole = self.features == features && Some(self.values) == self.rows.checked_mul(features);
+        let is_dense = self.layout.dense && self.layout.values >= ValueKind::F32 && !self.named_features;
+        match is_whole && is_dense && stored.layout.targets == self.layout.targets {
+            true => Ok(()),
+            false => Err("its rows are not those that the map makes"),
+        }
     }
 
     /// The text of the file.

@@ -17,6 +17,7 @@ mod error;
 pub mod features;
 pub(crate) mod folder;
 pub mod format;
+mod made;
 pub mod manifest;
 mod memory;
 mod read_ahead;
@@ -75,6 +76,8 @@ impl BlockInfo {
 pub struct ReadBuffers {
     pub(crate) bytes: Vec<u8>,
     pub(crate) scratch: format::Scratch,
+    /// Rows as they lie on disk, where those that are asked for are made from them.
+    pub(crate) stored: Option<Block>,
 }
 
 /// Blocks of rows, wherever they lie.
@@ -89,6 +92,17 @@ pub trait BlockStore: Send + Sync {
     /// On failure `into` is as it was before.
     fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError>;
 
+    /// What reading takes at most besides the block that is read.
+    fn reading_bytes(&self) -> u64 {
+        reading_bytes(self.blocks())
+    }
+
+    /// What it takes to read one block after the other.
+    fn one_block_bytes(&self) -> u64 {
+        let layout = self.shape().layout;
+        self.blocks().iter().map(|b| b.resident_bytes(layout)).max().unwrap_or(0) + self.reading_bytes()
+    }
+
     /// All rows in one block, if they lie in the memory of another program, which has paid for them.
     fn resident(&self) -> Option<&Block> {
         None
@@ -98,6 +112,13 @@ pub trait BlockStore: Send + Sync {
     fn resident_columns(&self) -> Option<&Arc<Block>> {
         None
     }
+}
+
+/// The bytes of the largest block, and what decoding takes for each row and value.
+fn reading_bytes(blocks: &[BlockInfo]) -> u64 {
+    let stored = blocks.iter().map(|b| b.stored_bytes).max().unwrap_or(0);
+    let decoded = blocks.iter().map(|b| b.values + u64::from(b.rows)).max().unwrap_or(0);
+    stored + 4 * decoded
 }
 
 #[cfg(test)]

@@ -64,9 +64,7 @@ impl ReadAhead {
         }
         let layout = store.shape().layout;
         let largest_block = store.blocks().iter().map(|b| b.resident_bytes(layout)).max().unwrap_or(0);
-        let largest_stored = store.blocks().iter().map(|b| b.stored_bytes).max().unwrap_or(0);
-        let largest_values = store.blocks().iter().map(|b| b.values + u64::from(b.rows)).max().unwrap_or(0);
-        depth as u64 * largest_block + largest_stored + 4 * largest_values
+        depth as u64 * largest_block + store.reading_bytes()
     }
 
     /// Starts a reader with `depth` blocks (at least 1) in flight.

@@ -66,7 +66,7 @@ pub fn parse(path: &Path, bytes: &[u8], manifest: &Manifest) -> Result<Vec<Entry
             return Err(damaged(format!("the blocks in {} do not add up to its size", file.name)));
         }
     }
-    if (rows, values) != (manifest.rows, manifest.values) {
+    if (rows, values) != (manifest.rows, manifest.stored().values) {
         return Err(damaged("the blocks do not add up to the rows and values of the manifest".into()));
     }
     Ok(entries)

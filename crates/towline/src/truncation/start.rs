@@ -85,8 +85,7 @@ fn draw(
     let shape = store.shape();
     let mean = shape.layout.resident_bytes(shape.rows, shape.values) / shape.rows.max(1) + 1;
     let wanted = beginning.rows.clamp(1, shape.rows.max(1)).min(budget.free_bytes() / SAMPLE_PART / mean).max(1);
-    let largest = store.blocks().iter().map(|block| block.resident_bytes(shape.layout) + 5 * block.stored_bytes).max();
-    let _paid = budget.reserve("a block", largest.unwrap_or(0))?;
+    let _paid = budget.reserve("a block", store.one_block_bytes())?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let firsts = crate::index::first_rows(store);
     let mut order: Vec<BlockId> = (0..store.blocks().len() as u32).map(BlockId).collect();
@@ -132,8 +131,7 @@ pub fn weights_of(
     budget: &Budget,
 ) -> Result<Vec<f64>, TrainError> {
     let shape = store.shape();
-    let largest = store.blocks().iter().map(|block| block.resident_bytes(shape.layout) + 5 * block.stored_bytes).max();
-    let _paid = budget.reserve("a block", largest.unwrap_or(0))?;
+    let _paid = budget.reserve("a block", store.one_block_bytes())?;
     let mut w = vec![0.0; shape.columns as usize + 1];
     let last = w.len() - 1;
     let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());

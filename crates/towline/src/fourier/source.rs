@@ -1,115 +1,17 @@
-//! Random Fourier features (Rahimi & Recht 2007): rows of any features become dense rows, whose products are close to a Gaussian kernel.
-//!
-//! ```text
-//! z_k(x) = sqrt(2/D) cos(ω_k·x + b_k),   ω_k ~ N(0, 2γ I),   b_k ~ U(0, 2π)        E z(x)·z(y) = exp(-γ‖x - y‖²)
-//! ```
-//! ω is never stored: its entries for a feature come from the seed and the feature's own number or name. So the map is three numbers, it is the same for
-//! every file, and a feature that was not in the training data has its part all the same. The new features are numbered from 1 to D.
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+//! Rows of any source, mapped while they are read: which features there will be is not known, so frequencies are kept by their keys.
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{InputError, RowBatch, RowSource};
+use super::FourierMap;
+use super::angles::Angles;
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::input::{InputError, RowBatch, RowSource};
 
-/// More features than this are no approximation of anything.
-const MOST_FEATURES: u32 = 1 << 20;
 /// Values of a batch, so that a few hundred bytes of text do not become a gigabyte of features.
 const BATCH_VALUES: usize = 1 << 18;
 /// The part of the budget that may hold entries of ω; beyond it they are made again.
 const CACHE_SHARE: u64 = 8;
 /// And at most this many bytes.
 const MOST_CACHE_BYTES: u64 = 256 << 20;
-
-/// Which features.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Raw")]
-pub struct FourierMap {
-    features: u32,
-    gamma: f64,
-    seed: u64,
-}
-
-#[derive(Deserialize)]
-struct Raw {
-    features: u32,
-    gamma: f64,
-    seed: u64,
-}
-
-impl TryFrom<Raw> for FourierMap {
-    type Error = FourierError;
-
-    fn try_from(raw: Raw) -> Result<Self, FourierError> {
-        FourierMap::new(raw.features, raw.gamma, raw.seed)
-    }
-}
-
-/// A map cannot be what was asked for.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FourierError {
-    /// None, or too many.
-    #[error("--rff must be a number from 1 to {MOST_FEATURES}, not {features}")]
-    Features {
-        /// What was given.
-        features: u32,
-    },
-    /// γ is not above 0.
-    #[error("--gamma must be a number above 0, not {gamma}")]
-    Gamma {
-        /// What was given.
-        gamma: f64,
-    },
-}
-
-impl FourierMap {
-    /// So many features for the kernel exp(-γ‖x - y‖²).
-    pub fn new(features: u32, gamma: f64, seed: u64) -> Result<Self, FourierError> {
-        if !(1..=MOST_FEATURES).contains(&features) {
-            return Err(FourierError::Features { features });
-        }
-        if !(gamma.is_finite() && gamma > 0.0) {
-            return Err(FourierError::Gamma { gamma });
-        }
-        Ok(FourierMap { features, gamma, seed })
-    }
-
-    /// D.
-    pub fn features(&self) -> u32 {
-        self.features
-    }
-
-    /// In a few words.
-    pub fn describe(&self) -> String {
-        format!("{} random Fourier features, gamma {}, seed {}", self.features, self.gamma, self.seed)
-    }
-
-    /// Entries of ω for the feature with this key.
-    fn frequencies(&self, key: u64, into: &mut Vec<f32>) {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(key);
-        let scale = (2.0 * self.gamma).sqrt();
-        into.clear();
-        while into.len() < self.features as usize {
-            // Box and Muller (1958): two normal numbers from two uniform ones.
-            let radius = (-2.0 * (1.0 - unit(&mut random)).ln()).sqrt() * scale;
-            let (sin, cos) = (std::f64::consts::TAU * unit(&mut random)).sin_cos();
-            into.extend([(radius * cos) as f32, (radius * sin) as f32]);
-        }
-        into.truncate(self.features as usize);
-    }
-
-    fn phases(&self) -> Vec<f64> {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(b"phases", self.seed));
-        (0..self.features).map(|_| std::f64::consts::TAU * unit(&mut random)).collect()
-    }
-}
-
-/// From [0, 1).
-fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
 
 /// The rows of `source`, mapped if there is a map.
 pub fn mapped(
@@ -131,11 +33,10 @@ pub struct FourierSource {
     /// Rows as they were, and how many of them have been mapped.
     raw: RowBatch,
     mapped: usize,
-    phases: Vec<f64>,
     cache: FxHashMap<u64, Vec<f32>>,
     most_cached: usize,
-    /// ω·x + b, and entries of ω that are not kept.
-    angles: Vec<f64>,
+    angles: Angles,
+    /// Entries of ω that are not kept.
     scratch: Vec<f32>,
     _paid: Reservation,
 }
@@ -153,10 +54,9 @@ impl FourierSource {
             source,
             raw: RowBatch::default(),
             mapped: 0,
-            phases: map.phases(),
             cache: FxHashMap::default(),
             most_cached: (cache_bytes / entry_bytes) as usize,
-            angles: Vec::new(),
+            angles: Angles::new(&map),
             scratch: Vec::new(),
             _paid: budget.reserve("random Fourier features", fixed + cache_bytes)?,
             map,
@@ -164,13 +64,12 @@ impl FourierSource {
     }
 
     fn map_row(&mut self, i: usize) {
-        self.angles.clear();
-        self.angles.extend_from_slice(&self.phases);
+        self.angles.begin();
         for at in self.raw.range(i) {
             let (feature, value) = (self.raw.keys[at], self.raw.values[at]);
             let key = match self.named {
-                true => xxh3_64_with_seed(self.raw.names.get(feature as usize), self.map.seed ^ 1),
-                false => xxh3_64_with_seed(&feature.to_le_bytes(), self.map.seed),
+                true => self.map.key_of_name(self.raw.names.get(feature as usize)),
+                false => self.map.key_of_number(feature),
             };
             if self.cache.len() < self.most_cached {
                 let (map, scratch) = (&self.map, &mut self.scratch);
@@ -186,7 +85,7 @@ impl FourierSource {
                     &self.scratch
                 }
             };
-            self.angles.iter_mut().zip(frequencies).for_each(|(angle, &omega)| *angle += f64::from(omega) * value);
+            self.angles.add(frequencies, value);
         }
     }
 }
@@ -203,11 +102,10 @@ impl RowSource for FourierSource {
         }
         let features = self.map.features as usize;
         let rows = (BATCH_VALUES / features).max(1).min(self.raw.rows() - self.mapped);
-        let scale = (2.0 / features as f64).sqrt();
         for i in self.mapped..self.mapped + rows {
             self.map_row(i);
             batch.keys.extend(1..=features as u64);
-            batch.values.extend(self.angles.iter().map(|angle| scale * angle.cos()));
+            batch.values.extend_from_slice(self.angles.features());
             batch.further.extend_from_slice(self.raw.further_of(i));
             batch.end_row(self.raw.labels[i]);
         }
@@ -310,16 +208,5 @@ mod tests {
         let again = map_all(map, vec![batch(&[a]), batch(&[b])], &tight);
         assert_eq!((&again[1], &again[0]), (&all[0], &all[1]));
         assert_ne!(map_all(FourierMap::new(300, 0.5, 2).unwrap(), vec![batch(&[a])], &Budget::unlimited())[0], all[0]);
-    }
-
-    #[test]
-    fn impossible_maps_are_refused_wherever_they_come_from() {
-        assert!(matches!(FourierMap::new(0, 1.0, 0), Err(FourierError::Features { .. })));
-        for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(FourierMap::new(5, gamma, 0), Err(FourierError::Gamma { .. })));
-        }
-        let map = FourierMap::new(7, 0.25, 3).unwrap();
-        assert_eq!(serde_json::from_str::<FourierMap>(&serde_json::to_string(&map).unwrap()).unwrap(), map);
-        assert!(serde_json::from_str::<FourierMap>(r#"{"features":0,"gamma":1.0,"seed":0}"#).is_err());
     }
 }
