@@ -157,7 +157,7 @@ fn what_is_for_one_output_says_so() {
         ("train rows.tow --loss squared --penalty l1 --solver columns", "is for one output, and there are"),
         ("train rows.tow --loss squared --method sgd", "predicts one number"),
         ("train rows.tow --loss squared --method admm", "predicts one number"),
-        ("path rows.tow --loss squared --penalty l1", "predicts one number"),
+        ("path rows.tow --loss squared --penalty l1", "is found for one output"),
         ("train rows.svm --stream --loss squared", "a stream is for one"),
         ("train rows.tow --loss squared --penalty nuclear --groups x", "--groups is for --penalty group"),
     ] {

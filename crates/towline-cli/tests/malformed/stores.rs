@@ -109,11 +109,11 @@ pub const CASES: &[Case] = &[
         "towline: in.tow/manifest.json: the store is damaged: stream did not contain valid UTF-8; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
-        |store| set(store, "/version", json!(3)),
+        |store| set(store, "/version", json!(4)),
         "cat in.tow",
         1,
         "",
-        "towline: in.tow: store format version 3; this program reads versions up to 2; pack it again\n",
+        "towline: in.tow: store format version 4; this program reads versions up to 3; pack it again\n",
     ),
     // numbers that cannot be
     (
@@ -162,7 +162,7 @@ pub const CASES: &[Case] = &[
         |store| set(store, "/features", json!(3)),
         "verify in.tow",
         1,
-        "in.tow/blocks/00000.blk: block 0, header: the block has more columns than the store\nin.tow/blocks/00000.blk: block 1, header: the block has more columns than the store\nin.tow: the feature maps do not add up to the number of features\n",
+        "in.tow: the feature maps do not add up to the number of features\nin.tow/blocks/00000.blk: block 0, header: the block has more columns than the store\nin.tow/blocks/00000.blk: block 1, header: the block has more columns than the store\n",
         "towline: in.tow: the store is damaged (3 faults); pack it again from the source\n",
     ),
     (

@@ -293,7 +293,7 @@ pub const CASES: &[Case] = &[
         store,
         "verify out.tow --memory 10",
         3,
-        "towline: the memory budget of 10 B is too small: a block needs 504 B and only 10 B is free; use --memory 1M or more\n",
+        "towline: the memory budget of 10 B is too small: a block needs 536 B and only 10 B is free; use --memory 1M or more\n",
     ),
     // arguments
     (

@@ -52,7 +52,7 @@ impl Judge {
         self.is_possible && turn > PASS_PART * pass as f64
     }
 
-    /// Whether there are too many, or will be. Asked when active rows stop fitting into memory.
+    /// Whether too many rows matter. Asked when active rows stop fitting into memory.
     pub fn wants_blocks(
         &mut self,
         active: u64,
@@ -64,14 +64,20 @@ impl Judge {
             return Ok(false);
         }
         self.due = (active as f64 * ASK_AGAIN) as u64;
+        // Active rows that do not matter any more will be forgotten, so that it is those that do which count.
         let part = self.part_that_matters(look, weights, pages)?;
-        let expected = part * self.store.shape().rows as f64;
-        Ok(self.are_too_many(active.max(expected as u64)))
+        let expected = part.map(|part| (part * self.store.shape().rows as f64) as u64);
+        Ok(self.are_too_many(expected.unwrap_or(active)))
     }
 
-    /// The part of the rows that satisfy (10), judged by some blocks; 0 if there is no memory to look.
-    fn part_that_matters(&mut self, look: Look, weights: &Identity, pages: &mut PageCache) -> Result<f64, TrainError> {
-        let Some(_paid) = self.room_for_a_block(pages) else { return Ok(0.0) };
+    /// The part of the rows that satisfy (10), judged by some blocks, if there is memory to look.
+    fn part_that_matters(
+        &mut self,
+        look: Look,
+        weights: &Identity,
+        pages: &mut PageCache,
+    ) -> Result<Option<f64>, TrainError> {
+        let Some(_paid) = self.room_for_a_block(pages) else { return Ok(None) };
         let (shape, ceiling) = (self.store.shape(), Ceiling::of(look.objective));
         let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
         let (mut rows, mut matter) = (0u64, 0u64);
@@ -87,13 +93,11 @@ impl Judge {
                 matter += u64::from(is_in && y * weights.margin(row) < 1.0);
             }
         }
-        Ok(matter as f64 / rows.max(1) as f64)
+        Ok(Some(matter as f64 / rows.max(1) as f64))
     }
 
     fn room_for_a_block(&self, pages: &mut PageCache) -> Option<Reservation> {
-        let layout = self.store.shape().layout;
-        let needed = self.store.blocks().iter().map(|block| block.resident_bytes(layout) + 5 * block.stored_bytes);
-        let bytes = needed.max().unwrap_or(0);
+        let bytes = self.store.one_block_bytes();
         pages.make_room(bytes);
         self.budget.reserve("a block", bytes).ok()
     }
