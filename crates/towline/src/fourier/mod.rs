@@ -7,7 +7,7 @@
 //! every file, and a feature that was not in the training data has its part all the same. The new features are numbered from 1 to D.
 //!
 //! Two things are mapped: rows on their way from a file to a model ([`source`]), and blocks of a store, when they are written or each time that
-//! they are read ([`columns`]). Both end in the same sums and the same cosine ([`angles`]), so that they agree.
+//! they are read ([`columns`]). Both end in the same sums and the same cosine (`angles`), so that they agree.
 mod angles;
 pub mod columns;
 pub mod source;
