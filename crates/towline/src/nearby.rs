@@ -18,17 +18,12 @@ pub fn prefetch<T>(slice: &[T], i: usize) {
 pub fn large_zeroed<T: Clone + Default>(n: usize) -> Vec<T> {
     // The allocator hands out a table of this size as fresh zero pages, none of which has been touched yet.
     let table = vec![T::default(); n];
-    ask_for_large_pages(&table);
-    table
-}
-
-/// Asks for large pages behind a table.
-pub fn ask_for_large_pages<T>(table: &[T]) {
     let page = 4096;
     let begin = (table.as_ptr() as usize).next_multiple_of(page);
-    let end = (table.as_ptr() as usize + size_of_val(table)) / page * page;
+    let end = (table.as_ptr() as usize + size_of_val(&table[..])) / page * page;
     if end > begin {
         // SAFETY: the range lies inside the table; the advice changes how it is backed, never what it holds.
         unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
     }
+    table
 }

@@ -2,7 +2,7 @@
 use super::certificate::Certificate;
 use super::proximal_certificate::{ProximalScan, Scanned};
 use crate::block::Row;
-use crate::nearby::{ask_for_large_pages, large_zeroed};
+use crate::nearby::large_zeroed;
 use crate::penalty::AnyPenalty;
 
 /// Weights that follow V = Σ xβᵀ, with all that a run asks of them between sweeps; [`super::link::Link`] is the same for one weight per column.
@@ -97,7 +97,6 @@ pub fn insert_columns(weights: &mut Vec<f64>, width: usize, columns: usize) {
     weights.reserve_exact((columns + 1) * width - constant);
     weights.resize(columns * width, 0.0);
     weights.extend(constants);
-    ask_for_large_pages(weights);
 }
 
 /// `margins ← Wᵀx` with a constant feature of value `bias` last.
