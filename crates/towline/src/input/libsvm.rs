@@ -159,9 +159,11 @@ fn most_values_and_rows(text: &[u8]) -> (usize, usize) {
 
 /// Targets behind the first that the rows can have: none, unless the first row has some.
 fn most_further(text: &[u8]) -> usize {
-    let label =
-        text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && line[0] != b'#');
-    let several = label.is_some_and(|line| line.iter().take_while(|&&byte| !is_blank(byte)).any(|&byte| byte == b','));
+    let mut row = text.trim_ascii_start();
+    while row.first() == Some(&b'#') {
+        row = memchr::memchr(b'\n', row).map_or(&[][..], |end| row[end..].trim_ascii_start());
+    }
+    let several = row.iter().take_while(|byte| !byte.is_ascii_whitespace()).any(|&byte| byte == b',');
     if several { memchr::memchr_iter(b',', text).count() } else { 0 }
 }
 

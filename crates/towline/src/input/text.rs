@@ -100,13 +100,14 @@ pub struct TextLimits {
 }
 
 impl TextLimits {
-    /// Pieces of 256 KiB, which stay in the second cache with their rows; less where the budget is small: all pieces together take at most about a quarter of it.
+    /// Pieces of 512 KiB, so that few records are longer and little of one is copied to the next; less where the budget is small: all pieces together take at most
+    /// about a quarter of it.
     pub fn for_budget(budget: &Budget, threads: usize) -> Self {
         let threads = threads.max(1);
         // One more batch is in the hands of the consumer.
         let jobs = Self::jobs(threads) as u64 + 1;
         let piece = budget.limit_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
-        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 256 << 10) as usize }
+        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 512 << 10) as usize }
     }
 
     fn jobs(threads: usize) -> usize {
