@@ -32,6 +32,16 @@ pub struct Sweep {
     pub visits: u64,
 }
 
+impl Sweep {
+    /// Counts a visit.
+    #[inline(always)]
+    pub fn count(&mut self, visit: &Visit) {
+        self.gain += visit.gain;
+        self.violation = self.violation.max(visit.violation);
+        self.visits += 1;
+    }
+}
+
 /// How a visit reads and moves the weights, constant feature included.
 pub trait Weights {
     /// w·x.
@@ -76,25 +86,28 @@ pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
             prefetch(states, next);
             rows.prefetch(next);
         }
-        let row = rows.row(i);
-        let state = &mut states[i];
-        let z = weights.margin(row);
-        let q = weights.curvature(state.sq_norm);
-        let beta = loss.dual_step(state.y, z, state.beta, q, state.c);
-        let delta = beta - state.beta;
-        let mut visit = Visit { slack: loss.slack(state.y, z, beta, state.c), ..Visit::default() };
-        if delta != 0.0 {
-            let moved = delta * q;
-            let values = loss.dual_value(state.y, beta, state.c) - loss.dual_value(state.y, state.beta, state.c);
-            visit.gain = (values - delta * (z + 0.5 * moved)).max(0.0);
-            visit.violation = moved.abs();
-            weights.add(row, delta);
-            state.beta = beta;
-        }
-        total.gain += visit.gain;
-        total.violation = total.violation.max(visit.violation);
-        total.visits += 1;
+        let visit = visit(loss, rows.row(i), &mut states[i], weights);
+        total.count(&visit);
         order.learn(i, visit);
     }
     total
+}
+
+/// Maximises the dual over one row, all others fixed, and moves the weights with it.
+#[inline(always)]
+pub fn visit<L: Loss, W: Weights>(loss: L, row: Row, state: &mut RowState, weights: &mut W) -> Visit {
+    let z = weights.margin(row);
+    let q = weights.curvature(state.sq_norm);
+    let beta = loss.dual_step(state.y, z, state.beta, q, state.c);
+    let delta = beta - state.beta;
+    let mut visit = Visit { slack: loss.slack(state.y, z, beta, state.c), ..Visit::default() };
+    if delta != 0.0 {
+        let moved = delta * q;
+        let values = loss.dual_value(state.y, beta, state.c) - loss.dual_value(state.y, state.beta, state.c);
+        visit.gain = (values - delta * (z + 0.5 * moved)).max(0.0);
+        visit.violation = moved.abs();
+        weights.add(row, delta);
+        state.beta = beta;
+    }
+    visit
 }

@@ -59,8 +59,8 @@ pub fn train(
                 let (tolerance, most) = (NEWTON_PART * options.tolerance, MOST_NEWTON_STEPS);
                 wave.train(loss, || NewtonSteps { tolerance, most }, pages, &mut seen)?
             }
-            AnyLoss::SquaredHinge(loss) => wave.train(loss, || DualSweeps, pages, &mut seen)?,
-            AnyLoss::Hinge(loss) => wave.train(loss, || DualSweeps, pages, &mut seen)?,
+            AnyLoss::SquaredHinge(loss) => wave.train(loss, DualSweeps::default, pages, &mut seen)?,
+            AnyLoss::Hinge(loss) => wave.train(loss, DualSweeps::default, pages, &mut seen)?,
             other => unreachable!("an index is of no use for the {} loss", other.name()),
         });
     }

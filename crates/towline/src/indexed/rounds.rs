@@ -44,8 +44,9 @@ pub struct Rounds<'a, L, S> {
     pub judge: Judge,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
-    /// Whether that was just now.
-    pub is_fresh: bool,
+    /// Whether w has to settle before anything is asked: a scan has made rows active, or outliers have left with their dual variables. Until the others have made up for
+    /// them, w says little about which rows matter.
+    pub must_settle: bool,
     /// Rows that queries have looked at.
     pub looked: u64,
     pub random: Xoshiro256PlusPlus,
@@ -79,6 +80,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
                 if ceiling.is_outlier(state.y, row.dot(&self.reference) + constant) {
                     keep[k] = false;
                     if state.beta != 0.0 {
+                        self.must_settle = true;
                         self.weights.add(row, -state.beta);
                     }
                 }
@@ -104,15 +106,15 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             return Ok(Next::TooMany);
         }
         loop {
-            // A scan has just made active whatever it found missing: there is nothing to ask for yet.
-            let found = if std::mem::take(&mut self.is_fresh) { Some(0) } else { self.ask_and_solve(pages)? };
-            let Some(found) = found else { return Ok(Next::TooMany) };
-            seen(self.cost_so_far(pages, limits), self.weights.weights());
-            if limits.reason_to_stop(self.cost.passes).is_some() {
-                return Ok(Next::Stopped);
-            }
-            if found == self.options.wanted {
-                continue;
+            if !std::mem::take(&mut self.must_settle) {
+                let Some(found) = self.ask_and_solve(pages)? else { return Ok(Next::TooMany) };
+                seen(self.cost_so_far(pages, limits), self.weights.weights());
+                if limits.reason_to_stop(self.cost.passes).is_some() {
+                    return Ok(Next::Stopped);
+                }
+                if found == self.options.wanted {
+                    continue;
+                }
             }
             // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w has reached meanwhile.
             self.solve_active(pages, limits, &mut seen)?;

@@ -102,7 +102,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             search,
             judge: Judge::new(store, free_bytes, options.seed, budget),
             was_scanned: false,
-            is_fresh: false,
+            must_settle: false,
             looked: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             cost: Cost::default(),
@@ -185,7 +185,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         let tolerance = self.rounds.tolerance;
         let cost = Cost { passes: 1, certify_seconds: seconds, ..Cost::default() };
         self.rounds.cost = self.rounds.cost.with(&cost);
-        (self.rounds.was_scanned, self.rounds.is_fresh) = (true, true);
+        (self.rounds.was_scanned, self.rounds.must_settle) = (true, true);
         self.save(pages)?;
         let (now, then) = (self.rounds.sq_norm(), sq_norm(&self.rounds.reference));
         let (found, certificate) = (sums.truncated_objective(now), sums.certificate(now));

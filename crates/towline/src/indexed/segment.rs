@@ -11,12 +11,12 @@ use crate::solver::RowState;
 use crate::store::format::{self, Scratch};
 use crate::store::{Shape, StoreError};
 
-/// Bytes of a segment, at most, unless one row takes more. Visits go in random order inside a segment, and one segment after the other: large ones mix rows better.
+/// Bytes of a segment, at most, unless one row takes more. Large ones are few, large reads when they come back.
 const SEGMENT_BYTES: u64 = 32 << 20;
 /// A segment takes at most this part of the memory that is free at first: several are to fit beside the pages.
 const SEGMENT_PART: u64 = 8;
-/// Bytes of a row besides its values: state, position, norm, what an order keeps of it, and its curvatures in a Newton step.
-const STATE_BYTES: u64 = 32 + 16 + 32 + 16;
+/// Bytes of a row besides its values: state, position, norm, what an order keeps of it, its place in a sweep, and its curvatures in a Newton step.
+const STATE_BYTES: u64 = 32 + 16 + 32 + 8 + 16;
 
 /// Active rows that come and go together.
 pub struct Segment {

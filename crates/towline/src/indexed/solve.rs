@@ -4,10 +4,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::segment::Segment;
 use crate::block::Row;
 use crate::loss::{Loss, SmoothLoss};
+use crate::nearby::prefetch;
 use crate::newton::{Minimiser, Rows};
 use crate::order::shuffle;
-use crate::residents::View;
-use crate::solver::{self, Weights};
+use crate::solver::{self, Sweep, Weights};
 use crate::trainer::{Identity, Link, TrainError};
 
 /// What solving a block took.
@@ -35,7 +35,14 @@ pub trait BlockSolver<L> {
 }
 
 /// Dual coordinate descent (section 3.3).
-pub struct DualSweeps;
+///
+/// A sweep goes over the rows of all its segments in one random order. One segment after the other would not do: rows of a segment came together and resemble each other, so that w leans
+/// towards the segment that was last. On kddcup99, with active rows in six segments, the gap still was 2e-3 after 15,000 sweeps of that kind; mixed, 5e-4 took 350.
+#[derive(Default)]
+pub struct DualSweeps {
+    /// Segment and row of each visit of a sweep; [`super::segment`] pays for it.
+    visits: Vec<(u32, u32)>,
+}
 
 /// Sweeps over a block, at most.
 const MOST_SWEEPS: u32 = 10;
@@ -52,26 +59,51 @@ impl<L: Loss> BlockSolver<L> for DualSweeps {
         random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError> {
         let mut worked = Worked::default();
-        let mut order = block.to_vec();
         let mut first_gain: Option<f64> = None;
         for _ in 0..MOST_SWEEPS {
-            shuffle(&mut order, random);
-            let mut gain = 0.0;
-            for &i in &order {
-                let segment = &mut segments[i];
-                segment.order.begin_sweep(segment.rows(), random);
-                let rows = View::all(&segment.residents);
-                let sweep = solver::sweep(loss, rows, &mut segment.states, weights, &mut *segment.order);
-                gain += sweep.gain;
-                worked.visits += sweep.visits;
-            }
+            self.lay_out(segments, block, random);
+            let sweep = self.sweep(loss, segments, weights);
             worked.sweeps += 1;
-            worked.gain += gain;
-            if gain <= PAYS * *first_gain.get_or_insert(gain) || worked.visits >= visits {
+            worked.visits += sweep.visits;
+            worked.gain += sweep.gain;
+            if sweep.gain <= PAYS * *first_gain.get_or_insert(sweep.gain) || worked.visits >= visits {
                 break;
             }
         }
         Ok(worked)
+    }
+}
+
+impl DualSweeps {
+    /// Mixes what the order of each segment has in mind.
+    fn lay_out(&mut self, segments: &mut [Segment], block: &[usize], random: &mut Xoshiro256PlusPlus) {
+        self.visits.clear();
+        for &i in block {
+            let segment = &mut segments[i];
+            segment.order.begin_sweep(segment.rows(), random);
+            while let Some(row) = segment.order.next() {
+                self.visits.push((i as u32, row as u32));
+            }
+        }
+        shuffle(&mut self.visits, random);
+    }
+
+    fn sweep<L: Loss>(&self, loss: L, segments: &mut [Segment], weights: &mut Identity) -> Sweep {
+        let mut total = Sweep::default();
+        let mut coming = self.visits.iter().skip(1);
+        for &(segment, row) in &self.visits {
+            // As in [`solver::sweep`]: the next row is on its way while this one is worked on.
+            if let Some(&(segment, row)) = coming.next() {
+                let next = &segments[segment as usize];
+                prefetch(&next.states, row as usize);
+                next.residents.block.prefetch(row as usize);
+            }
+            let (Segment { residents, states, order, .. }, row) = (&mut segments[segment as usize], row as usize);
+            let visit = solver::visit(loss, residents.block.row(row), &mut states[row], weights);
+            total.count(&visit);
+            order.learn(row, visit);
+        }
+        total
     }
 }
 
@@ -152,5 +184,70 @@ impl Rows for BlockRows<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    use super::*;
+    use crate::block::{Block, Layout, RowInfo};
+    use crate::budget::Budget;
+    use crate::indexed::segment::Room;
+    use crate::loss::Hinge;
+    use crate::order::{OrderName, below};
+    use crate::solver::RowState;
+    use crate::store::Shape;
+
+    const ROWS: usize = 100;
+
+    /// Segments with the rows of one class each, along a large feature that all rows have.
+    fn segments(order: OrderName, random: &mut Xoshiro256PlusPlus) -> Vec<Segment> {
+        let shape = Shape { rows: ROWS as u64, values: 3 * ROWS as u64, columns: 3, layout: Layout::SPARSE_F32 };
+        let mut make = |y: f64| {
+            let mut segment = Segment::new(Room::of(shape, 3, 1 << 30), order, &Budget::unlimited()).unwrap();
+            for i in 0..ROWS {
+                let mut block = Block::new(shape.layout, 3);
+                let mut around = || 0.3 * y + 3.0 * (below(random, 1000) as f64 / 1000.0 - 0.5);
+                block.push(
+                    RowInfo { label: y, weight: 1.0, group: 0, id: i as u64 },
+                    [(0, 5.0), (1, around()), (2, around())],
+                );
+                segment.residents.push(&block, 0, i as u64);
+                segment.states.push(RowState { y, c: 1.0, sq_norm: block.row(0).sq_norm(), beta: 0.0 });
+            }
+            segment.changed();
+            segment
+        };
+        [1.0, -1.0, 1.0, -1.0, 1.0, -1.0].map(&mut make).into()
+    }
+
+    fn relative_gap(segments: &[Segment], weights: &Identity) -> f64 {
+        let (mut losses, mut gap) = (0.0, 0.0);
+        for segment in segments {
+            for (i, state) in segment.states.iter().enumerate() {
+                let z = weights.margin(segment.residents.block.row(i));
+                losses += state.c * Hinge.value(state.y, z);
+                gap += Hinge.gap(state.y, z, state.beta, state.c);
+            }
+        }
+        gap / (losses + 0.5 * weights.weights().iter().map(|w| w * w).sum::<f64>())
+    }
+
+    #[test]
+    fn segments_of_rows_that_resemble_each_other_are_solved_as_one() {
+        for order in OrderName::ALL {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+            let mut segments = segments(order, &mut random);
+            let (mut weights, mut sweeps) = (Identity::new(3, 0.0), DualSweeps::default());
+            for _ in 0..100 {
+                segments.iter_mut().for_each(|segment| segment.order.begin_step());
+                sweeps.solve(Hinge, (&mut segments, &[0, 1, 2, 3, 4, 5]), u64::MAX, &mut weights, &mut random).unwrap();
+            }
+            let gap = relative_gap(&segments, &weights);
+            // One segment after the other, in random order inside each, it is above 0.5.
+            assert!(gap < 0.05, "{order:?}: {gap}");
+        }
     }
 }

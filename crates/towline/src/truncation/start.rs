@@ -19,6 +19,9 @@ const SAMPLE_BLOCK: usize = 512;
 /// The sample takes at most this part of the free budget: it is held twice, and some of it is read ahead.
 const SAMPLE_PART: u64 = 4;
 
+/// The first model need not be better than this: w⁰ tells who is an outlier, and is far from the model of all rows however well it fits its few.
+const FIRST_TOLERANCE: f64 = 1e-2;
+
 /// Rows to begin with.
 pub struct Sample {
     /// The rows.
@@ -58,7 +61,7 @@ pub fn first_model(
 ) -> Result<FirstModel, TrainError> {
     let begin = Instant::now();
     let few = TrainOptions {
-        tolerance: options.tolerance,
+        tolerance: options.tolerance.max(FIRST_TOLERANCE),
         max_passes: options.max_passes,
         max_time: options.max_time,
         order: options.order,
