@@ -2,7 +2,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::segment::{Room, Segment};
+use super::segment::{Room, STORED_STATE_BYTES, Segment};
 use crate::bits::RowBits;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
@@ -127,8 +127,7 @@ impl ActiveSet {
         self.room.segments_for(rows) * self.room.bytes() <= free_bytes.saturating_sub(self.page_bytes)
     }
 
-    /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds them again should they matter.
-    /// The dual objective does not notice, so that what has been gained is kept.
+    /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds them again should they matter. The dual objective does not notice.
     pub fn forget_idle_if_short(&mut self, pages: &PageCache) {
         if !self.is_short(pages) {
             return;
@@ -255,13 +254,19 @@ impl ActiveSet {
         Ok(())
     }
 
-    /// Writes the dual variables of all active rows to their places.
+    /// Writes the dual variables of all active rows to their places. Of rows on disk just the states come back for it.
     pub fn write_duals(&mut self, duals: &mut Duals, pages: &mut PageCache) -> Result<(), TrainError> {
-        for i in 0..self.segments.len() {
-            self.load(i, &[], pages)?;
-            let segment = &self.segments[i];
+        for segment in &self.segments {
             let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
             duals.set(segment.residents.positions.iter().copied().zip(betas))?;
+            if let (Some(file), false) = (&self.file, segment.is_resident()) {
+                let bytes = (segment.rows() * STORED_STATE_BYTES) as u64;
+                pages.make_room(2 * bytes);
+                let _paid = self.budget.reserve("states of active rows", 2 * bytes)?;
+                let states = segment.states_on_disk(file)?;
+                pages.count_read(bytes);
+                duals.set(states.iter().map(|(state, position)| (*position, std::slice::from_ref(&state.beta))))?;
+            }
         }
         Ok(())
     }

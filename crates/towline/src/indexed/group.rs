@@ -187,10 +187,8 @@ impl<'a> Wave<'a> {
         let mut waiting = Vec::new();
         for (i, state) in states.iter_mut().enumerate() {
             let State::Indexed(run) = state else { continue };
-            let sums = run.begin_scan(pages)?;
-            self.step_back(run, pages)?;
             run.make_room(needed, pages)?;
-            waiting.push((i, sums));
+            waiting.push(i);
         }
         if waiting.is_empty() {
             return Ok(());
@@ -200,22 +198,22 @@ impl<'a> Wave<'a> {
         let mut first = 0;
         while let Some(block) = reader.take()? {
             pages.count_read(store.blocks()[block.id().0 as usize].stored_bytes);
-            for (i, sums) in &mut waiting {
-                let State::Indexed(run) = &mut states[*i] else { continue };
-                run.scan((&block, first), sums, pages)?;
+            for &i in &waiting {
+                let State::Indexed(run) = &mut states[i] else { continue };
+                run.scan((&block, first), pages)?;
             }
             first += block.rows() as u64;
         }
         drop(reader);
         let seconds = begin.elapsed().as_secs_f64() / waiting.len() as f64;
-        for (i, sums) in &waiting {
-            let State::Indexed(run) = &mut states[*i] else { continue };
+        for i in waiting {
+            let State::Indexed(run) = &mut states[i] else { continue };
             seen.which = self.first + i;
-            let done = run.end_scan(sums, (seconds, pages), seen)?;
+            let done = run.end_scan((seconds, pages), seen)?;
             seen.costs[seen.which] = run.cost();
             self.step_back(run, pages)?;
             if let Some(trained) = done {
-                states[*i] = State::Done(trained);
+                states[i] = State::Done(trained);
             }
         }
         Ok(())

@@ -50,6 +50,10 @@ pub struct Run<'a, L, S> {
     best: Option<Best>,
     /// Steps since the last scan.
     cheap: u32,
+    /// What a scan of all rows adds to: at first that of the active rows.
+    sums: Sums,
+    /// Whether the next turn begins with another wᵗ.
+    is_next: bool,
     /// Why it ends after the next scan.
     stop: Option<Status>,
 }
@@ -108,7 +112,8 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             cost: Cost::default(),
             _paid: paid,
         };
-        let mut run = Run { common, task, rounds, best: None, cheap: 0, stop: None };
+        let mut run =
+            Run { common, task, rounds, best: None, cheap: 0, sums: Sums::default(), is_next: false, stop: None };
         if !run.begin_rows(sample, pages)? {
             return Ok(None);
         }
@@ -138,6 +143,9 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     pub fn advance(&mut self, pages: &mut PageCache, observer: &mut dyn Observer) -> Result<Wants, TrainError> {
         let limits = self.common.limits;
         self.rounds.active.come_back(pages)?;
+        if std::mem::take(&mut self.is_next) {
+            self.rounds.begin_problem(pages)?;
+        }
         loop {
             let rounds = &mut self.rounds;
             let looked_before = rounds.looked;
@@ -150,6 +158,8 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             let is_little = looked <= CHEAP_PART * self.common.store.shape().rows as f64;
             let is_cheap = self.cheap < MOST_CHEAP && is_little && self.stop.is_none() && matches!(next, Next::Solved);
             if !is_cheap || !rounds.may_step(pages)? {
+                // While its rows are in memory: others may have their turns before the scan.
+                self.sums = rounds.scan_active(pages)?;
                 return Ok(Wants::Scan);
             }
             rounds.reference.copy_from_slice(rounds.weights.weights());
@@ -158,31 +168,20 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         }
     }
 
-    /// Begins a scan of all rows with the active ones.
-    pub fn begin_scan(&mut self, pages: &mut PageCache) -> Result<Sums, TrainError> {
-        self.rounds.scan_active(pages)
-    }
-
     /// A block of the scan has come; rows that the index has not found become active.
-    pub fn scan(
-        &mut self,
-        (block, first): (&Block, u64),
-        sums: &mut Sums,
-        pages: &mut PageCache,
-    ) -> Result<(), TrainError> {
+    pub fn scan(&mut self, (block, first): (&Block, u64), pages: &mut PageCache) -> Result<(), TrainError> {
         let Rounds { loss, objective, reference, active, weights, .. } = &mut self.rounds;
         let look = Look { objective, reference };
-        scan_others(*loss, look, sums, (active, weights), (block, first, pages))
+        scan_others(*loss, look, &mut self.sums, (active, weights), (block, first, pages))
     }
 
     /// All rows have been looked at: the model, if it is done, else the next problem.
     pub fn end_scan(
         &mut self,
-        sums: &Sums,
         (seconds, pages): (f64, &mut PageCache),
         observer: &mut dyn Observer,
     ) -> Result<Option<Trained>, TrainError> {
-        let tolerance = self.rounds.tolerance;
+        let (tolerance, sums) = (self.rounds.tolerance, self.sums);
         let cost = Cost { passes: 1, certify_seconds: seconds, ..Cost::default() };
         self.rounds.cost = self.rounds.cost.with(&cost);
         (self.rounds.was_scanned, self.rounds.must_settle) = (true, true);
@@ -210,7 +209,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         self.rounds.reference.copy_from_slice(&best.weights);
         // Steps without a scan have led to worse weights: each one is looked at from now on.
         self.cheap = if best.objective < found { MOST_CHEAP } else { 0 };
-        self.rounds.begin_problem(pages)?;
+        self.is_next = true;
         Ok(None)
     }
 

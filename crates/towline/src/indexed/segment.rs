@@ -166,9 +166,7 @@ impl Segment {
 
     /// Brings the rows back; how many bytes were read.
     pub fn load(&mut self, file: &File, scratch: &mut Scratch) -> Result<u64, StoreError> {
-        let (Some((at, length)), Some(states_at), Some(count)) = (self.place, self.states_at, self.away) else {
-            return Ok(0);
-        };
+        let (Some((at, length)), Some(count)) = (self.place, self.away) else { return Ok(0) };
         self.rows_paid.resize(self.room.row_bytes())?;
         self.states_paid.resize(self.room.bytes() - self.room.row_bytes())?;
         let name = std::path::Path::new("active rows");
@@ -176,23 +174,34 @@ impl Segment {
         file.read_exact_at(&mut bytes, at).map_err(StoreError::io(name, "read them back"))?;
         let mut block = self.empty(self.room.rows as usize, self.room.values as usize);
         format::decode(&bytes, &mut block, scratch).map_err(|error| StoreError::block(name, 0, &error))?;
-        bytes.resize(count * STORED_STATE_BYTES, 0);
-        file.read_exact_at(&mut bytes, states_at).map_err(StoreError::io(name, "read their states back"))?;
         let mut residents = Residents::inside(block);
         residents.sq_norms.reserve_exact(count);
         residents.positions.reserve_exact(count);
         self.states.reserve_exact(self.room.rows as usize);
-        for (i, entry) in bytes.as_chunks::<STORED_STATE_BYTES>().0.iter().enumerate() {
-            let word = |k: usize| -> [u8; 8] { std::array::from_fn(|byte| entry[8 * k + byte]) };
-            let number = |k: usize| f64::from_le_bytes(word(k));
-            self.states.push(RowState { y: number(0), c: number(1), sq_norm: number(2), beta: number(3) });
-            residents.positions.push(u64::from_le_bytes(word(4)));
+        for (i, (state, position)) in self.states_on_disk(file)?.into_iter().enumerate() {
+            self.states.push(state);
+            residents.positions.push(position);
             residents.sq_norms.push(residents.block.row(i).sq_norm());
         }
         self.residents = residents;
         self.away = None;
         self.order.resize(count);
         Ok(length + (count * STORED_STATE_BYTES) as u64)
+    }
+
+    /// States and positions of rows that are on disk; none while they are in memory.
+    pub fn states_on_disk(&self, file: &File) -> Result<Vec<(RowState, u64)>, StoreError> {
+        let (Some(at), Some(count)) = (self.states_at, self.away) else { return Ok(Vec::new()) };
+        let mut bytes = vec![0; count * STORED_STATE_BYTES];
+        let failed = StoreError::io(std::path::Path::new("active rows"), "read their states back");
+        file.read_exact_at(&mut bytes, at).map_err(failed)?;
+        let entry = |entry: &[u8; STORED_STATE_BYTES]| {
+            let word = |k: usize| -> [u8; 8] { std::array::from_fn(|byte| entry[8 * k + byte]) };
+            let number = |k: usize| f64::from_le_bytes(word(k));
+            let state = RowState { y: number(0), c: number(1), sq_norm: number(2), beta: number(3) };
+            (state, u64::from_le_bytes(word(4)))
+        };
+        Ok(bytes.as_chunks().0.iter().map(entry).collect())
     }
 
     fn empty(&self, rows: usize, values: usize) -> Block {
