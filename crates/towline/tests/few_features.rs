@@ -7,7 +7,7 @@ use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::penalty::AnyPenalty;
 use towline::store::MemoryStore;
-use towline::trainer::{Plan, Status, Task, TrainOptions, Trained, train, train_all};
+use towline::trainer::{Chain, Plan, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train, train_all};
 
 const ROWS: u64 = 300;
 const COLUMNS: u32 = 4000;
@@ -105,5 +105,37 @@ fn models_that_train_together_share_what_is_gathered() {
         let alone = run(&store, objective, &Budget::unlimited(), true);
         let (a, b) = (found.certificate.objective, alone.certificate.objective);
         assert!((a - b).abs() <= 1.1e-6 * b, "{a} and {b}");
+    }
+}
+
+#[test]
+fn along_a_path_a_point_takes_one_pass_where_what_was_gathered_for_another_will_do() {
+    for intercept in [false, true] {
+        let store = store(true);
+        let base = objective(ALL[1], "l1", 1.0, intercept);
+        let zero = at_zero(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
+        let largest = zero.largest_lambda.unwrap();
+        let at = |k: i32| largest * 0.87f64.powi(k);
+        let objectives: Vec<Objective> = (0..12).map(|k| objective(ALL[1], "l1", at(k), intercept)).collect();
+        let tasks = objectives.iter().cloned().map(Task::new).collect();
+        let options = TrainOptions { tasks, tolerance: 1e-6, ..TrainOptions::new(base) };
+        // Beside what the point before leaves there is room for one model at a time.
+        let kept = 8 * (2 * (u64::from(COLUMNS) + 1) + ROWS);
+        let budget = Budget::new(little(&store, &objectives[0], 1).limit_bytes() + kept);
+        let mut passes = Vec::new();
+        let each = &mut |first: usize, trained: &[Trained]| {
+            assert_eq!((trained.len(), trained[0].status), (1, Status::Converged), "point {first}");
+            let alone = run(&store, &objectives[first], &Budget::unlimited(), true);
+            let (a, b) = (trained[0].certificate.objective, alone.certificate.objective);
+            assert!((a - b).abs() <= 1.1e-6 * b, "point {first}: {a} and {b}");
+            passes.push(trained[0].cost.passes);
+            Ok::<(), TrainError>(())
+        };
+        path(store.clone(), &options, Chain::from(Some(zero.along)), &budget, &mut (), each).unwrap();
+        assert!(budget.peak_bytes() <= budget.limit_bytes());
+        let alone = run(&store, &objectives[11], &little(&store, &objectives[11], 1), true).cost.passes;
+        assert_eq!(passes.len(), 12);
+        assert!(passes.iter().filter(|&&passes| passes == 1).count() >= 4, "{passes:?}, intercept {intercept}");
+        assert!(passes.iter().sum::<u64>() <= 4 * alone, "{passes:?} and {alone}, intercept {intercept}");
     }
 }

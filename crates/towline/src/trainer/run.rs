@@ -139,9 +139,9 @@ impl<'a> Run<'a> {
     }
 
     fn run_out_of_core(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
-        self.turns = few_features::Turns::default();
         // Rows that an earlier wave left behind.
         self.keep(&vec![false; self.residents.rows()], learners);
+        self.begin_with_few_features(learners)?;
         while learners.iter().any(|learner| !learner.is_done()) {
             self.leave_features_out(learners)?;
             let mut order: Vec<BlockId> = (0..self.store.blocks().len() as u32).map(BlockId).collect();

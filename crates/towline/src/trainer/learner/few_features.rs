@@ -16,6 +16,11 @@ impl Learner<'_> {
         is_sparse && columns::can_train(&self.task.objective).is_ok() && self.rows.problem.can_begin_at()
     }
 
+    /// Whether its weights and Σ βx are known: it has been certified, or begins at what another model has left.
+    pub fn knows_sums(&self) -> bool {
+        self.certificate.is_some() || matches!(self.task.start, Some(Start::Left(..)))
+    }
+
     /// Says how hard it pulls at each feature. Those with weights that are not 0 are held.
     pub fn pull(&self, pulls: &mut Pulls, columns: usize) {
         let problem = &self.rows.problem;

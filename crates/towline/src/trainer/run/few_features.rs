@@ -1,7 +1,7 @@
 //! Late passes need not read what stays 0: all rows with few features are gathered into memory, their problem is solved there, and a scan over everything says how good that is.
 //!
-//! This is the working set of features of celer (Massias et al. 2018), around the disk: two passes a round, one that gathers and one that certifies and counts. The problem of few
-//! features is a problem like any other, so that the trainer itself solves it.
+//! This is the working set of features of celer (Massias et al. 2018), around the disk: two passes a round, one that gathers and one that certifies; and just the second where what
+//! the round before has gathered will do, as it does for several points of a path. The problem of few features is a problem like any other, so that the trainer itself solves it.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::columns;
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, MemoryStore, Shape};
-use crate::trainer::few_features::{Choice, Counts, Gathering, Pulls, Room};
+use crate::trainer::few_features::{Choice, Counts, Gathering, Pulls, Room, Rooms};
 use crate::trainer::plan::Plan;
 use crate::trainer::recipes::train_all;
 use crate::trainer::{Centre, Solver, Task, TrainError, TrainOptions, Trained};
@@ -20,8 +20,14 @@ use crate::trainer::{Centre, Solver, Task, TrainError, TrainOptions, Trained};
 const ROW_BYTES: u64 = 68 + columns::ROW_BYTES + 3 * 8;
 /// What it holds of a feature: the vectors of the proximal point method and of descent by columns, and weights and sums before and after.
 const FEATURE_BYTES: u64 = 8 * (4 + columns::VECTORS + 4);
+/// What a column of the gathered rows takes besides its values: its end, its number and its length.
+const COLUMN_BYTES: u64 = 24;
+/// Bytes for each feature of the store while few are chosen.
+const CHOICE_BYTES: u64 = Room::COUNT_BYTES + Room::PULL_BYTES;
 /// The problem of few features is solved to this part of the gap that all have, and of the tolerance.
 const PARTS: (f64, f64) = (0.01, 0.2);
+/// With such a gap, or where a model begins at the end of another one, the pulls at features will not change much.
+const NEAR: f64 = 0.05;
 /// A round pays if it leaves at most this part of the gap.
 const PAYS: f64 = 0.5;
 /// Steps by columns, at most: where those are not enough, more of them will not be.
@@ -30,8 +36,12 @@ const MOST_STEPS: u64 = 200;
 /// When rounds are made: as long as they pay, and after those that do not, again after more and more scans.
 #[derive(Default)]
 pub struct Turns {
-    /// What the scan before a round has counted.
+    /// What a scan has counted.
     counts: Option<Counts>,
+    /// Whether the scan at hand counts.
+    is_counting: bool,
+    /// What the last round has gathered, if it has stayed.
+    gathered: Option<Gathered>,
     /// The gap before the last round.
     gap: Option<f64>,
     failures: u32,
@@ -39,7 +49,20 @@ pub struct Turns {
     skip: u32,
 }
 
+/// All rows with few of their features.
+struct Gathered {
+    columns: Arc<[u32]>,
+    rows: Arc<MemoryStore>,
+    may_stay: bool,
+}
+
 impl Turns {
+    /// Other models come; what was counted and gathered serves them, too.
+    fn begin_wave(&mut self) {
+        let (counts, gathered) = (self.counts.take(), self.gathered.take());
+        *self = Turns { counts, gathered, ..Turns::default() };
+    }
+
     fn fail(&mut self) {
         self.failures += 1;
         self.skip = 1 << self.failures.min(10);
@@ -48,7 +71,7 @@ impl Turns {
 
     /// A block of a scan has come.
     pub fn count(&mut self, block: &Block) {
-        if let Some(counts) = &mut self.counts {
+        if let (true, Some(counts)) = (self.is_counting, &mut self.counts) {
             counts.add(block);
         }
     }
@@ -57,22 +80,34 @@ impl Turns {
     fn has_paid(&mut self, gap: f64) -> bool {
         let has_paid = self.gap.is_none_or(|before| gap <= PAYS * before);
         self.gap = Some(gap);
-        if !has_paid {
-            self.fail();
-        }
         has_paid
     }
 }
 
 impl Run<'_> {
-    /// A pass begins in which all models scan: if a round may follow it counts values, in the room of the rows that were kept.
-    pub fn prepare_to_leave_features_out(&mut self, learners: &mut [Learner]) {
+    /// Models of a wave begin. Those that start from what others have left know how hard they pull at features, and need no pass to find out which matter.
+    pub fn begin_with_few_features(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
+        self.turns.begin_wave();
+        let know = learners.iter().all(Learner::knows_sums);
+        if know && self.may_leave_features_out(learners) && self.turns.counts.is_none() {
+            learners.iter_mut().try_for_each(Learner::begin_scan)?;
+        }
+        Ok(())
+    }
+
+    /// Whether rounds are possible at all.
+    fn may_leave_features_out(&self, learners: &[Learner]) -> bool {
         let is_asked = self.options.working_set && self.options.centre == Centre::AfterPass;
         let Shape { rows, columns, .. } = self.store.shape();
-        let (room, there_is) = (self.room(learners.len() as u64), self.plan.resident_bytes + self.plan.column_bytes);
+        let room = self.rooms(learners.len() as u64).solving;
+        let is_roomy = self.rows_bytes() >= CHOICE_BYTES * columns && room.bytes > rows * room.of_row;
         let can = |learner: &Learner| learner.is_done() || learner.may_leave_features_out();
-        let is_roomy = there_is >= Room::CHOICE_BYTES[0] * columns && room.bytes > rows * room.of_row;
-        if !is_asked || !is_roomy || !learners.iter().all(can) {
+        is_asked && is_roomy && learners.iter().all(can)
+    }
+
+    /// A pass begins in which all models scan: if a round may follow it counts values, in the room of the rows that were kept.
+    pub fn prepare_to_leave_features_out(&mut self, learners: &mut [Learner]) {
+        if self.turns.counts.is_some() || !self.may_leave_features_out(learners) {
             return;
         }
         if self.turns.skip > 0 {
@@ -81,49 +116,99 @@ impl Run<'_> {
         }
         self.keep(&vec![false; self.residents.rows()], learners);
         self.residents = Residents::with_capacity(self.store.shape(), 0, 0);
-        self.turns.counts = Some(Counts::none(columns));
+        self.turns.counts = Some(Counts::none(self.store.shape().columns));
+        self.turns.is_counting = true;
     }
 
     /// Makes a round if values have been counted and models go on: they stand before a scan then.
     pub fn leave_features_out(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
-        let Some(counts) = self.turns.counts.take() else { return Ok(()) };
-        let mut active: Vec<&mut Learner> = learners.iter_mut().filter(|learner| !learner.is_done()).collect();
-        let gap = gaps(&active).fold(0.0, f64::max);
-        if gap > 0.0 && !self.limits.is_interrupted() && self.turns.has_paid(gap) {
-            match self.choose(counts, &active) {
-                Some(choice) => self.solve_few(&choice, &mut active)?,
-                None => self.turns.fail(),
-            }
+        self.turns.is_counting = false;
+        if self.turns.counts.is_none() {
+            return Ok(());
         }
-        let Plan { resident_rows, resident_values, .. } = self.plan;
-        self.residents = Residents::with_capacity(self.store.shape(), resident_rows as usize, resident_values as usize);
+        let mut active: Vec<&mut Learner> = learners.iter_mut().filter(|learner| !learner.is_done()).collect();
+        let can = |learner: &&mut Learner| learner.knows_sums() && learner.may_leave_features_out();
+        if active.iter().all(can) && !self.limits.is_interrupted() {
+            let gap = gaps(&active).reduce(f64::max);
+            if gap.is_none_or(|gap| self.turns.has_paid(gap)) && self.round(&mut active)? {
+                return Ok(());
+            }
+            self.turns.fail();
+        }
+        self.make_room_for_rows();
         Ok(())
     }
 
-    /// What there is room for in place of resident rows and of the weights of all features: each row and feature with what models hold of it, and each value by column.
-    fn room(&self, models: u64) -> Room {
-        let Shape { columns, layout, .. } = self.store.shape();
-        let Plan { resident_bytes, column_bytes, weight_bytes, models: all, .. } = self.plan;
-        let there_is = resident_bytes + column_bytes + weight_bytes / all * models;
-        Room {
-            bytes: there_is.saturating_sub(Room::CHOICE_BYTES[1] * columns),
-            of_row: 2 * layout.resident_bytes(1, 0) + Residents::ROW_BYTES + models * ROW_BYTES,
-            of_value: layout.transposed_bytes(0, 1).max(4),
-            of_feature: 24 + models * FEATURE_BYTES,
-        }
+    /// Rows of blocks come into memory again.
+    fn make_room_for_rows(&mut self) {
+        (self.turns.counts, self.turns.gathered) = (None, None);
+        let Plan { resident_rows, resident_values, .. } = self.plan;
+        self.residents = Residents::with_capacity(self.store.shape(), resident_rows as usize, resident_values as usize);
     }
 
-    /// None if there is no room.
-    fn choose(&self, counts: Counts, active: &[&mut Learner]) -> Option<Choice> {
+    /// Solves the problem of few features: those of the round before if no others may leave 0, else those that are gathered now. False if there is no room.
+    fn round(&mut self, active: &mut [&mut Learner]) -> Result<bool, TrainError> {
         let shape = self.store.shape();
         let mut pulls = Pulls::none(shape.columns);
         active.iter().for_each(|learner| learner.pull(&mut pulls, shape.columns as usize));
-        Choice::new(shape, &pulls, counts, self.room(active.len() as u64))
+        self.turns.gathered.take_if(|gathered| !pulls.are_within(&gathered.columns));
+        let choice = match (&self.turns.gathered, &self.turns.counts) {
+            (None, Some(counts)) => {
+                let known_well = gaps(active).all(|gap| gap <= NEAR);
+                Choice::new(shape, &pulls, counts, self.rooms(active.len() as u64), known_well)
+            }
+            _ => None,
+        };
+        drop(pulls);
+        let of_choice = choice.as_ref().map(|choice| choice.columns.clone());
+        let of_gathered = self.turns.gathered.as_ref().map(|gathered| gathered.columns.clone());
+        let Some(columns) = of_choice.or(of_gathered) else { return Ok(false) };
+        let tasks = active.iter().map(|learner| learner.with_columns(&columns)).collect::<Result<Vec<Task>, _>>()?;
+        active.iter_mut().for_each(|learner| learner.rest());
+        if let Some(choice) = choice {
+            self.turns.gathered = self.gather(&choice)?;
+        }
+        if !self.solve_few(&columns, tasks, active)? {
+            self.turns.fail();
+            self.make_room_for_rows();
+        }
+        Ok(true)
+    }
+
+    /// Bytes for rows of blocks, which there are none of while features are left out.
+    fn rows_bytes(&self) -> u64 {
+        self.plan.resident_bytes + self.plan.column_bytes
+    }
+
+    /// What there is room for in place of resident rows: each row and feature with what models hold of it, and each value by column. The weights of all features make
+    /// room as well while the problem of few is solved.
+    fn rooms(&self, models: u64) -> Rooms {
+        let Shape { columns, layout, .. } = self.store.shape();
+        let Plan { weight_bytes, models: all, .. } = self.plan;
+        let of_value = layout.transposed_bytes(0, 1).max(4);
+        let there_is = self.rows_bytes() + weight_bytes / all * models;
+        let solving = Room {
+            bytes: there_is.saturating_sub(Room::NUMBER_BYTES * columns),
+            of_row: 2 * layout.resident_bytes(1, 0) + Residents::ROW_BYTES + models * ROW_BYTES,
+            of_value,
+            of_feature: COLUMN_BYTES + models * FEATURE_BYTES,
+        };
+        let beside_counts = Room { bytes: solving.bytes.saturating_sub(Room::COUNT_BYTES * columns), ..solving };
+        let beside_weights = Room {
+            bytes: self.rows_bytes().saturating_sub(CHOICE_BYTES * columns),
+            of_row: layout.resident_bytes(1, 0),
+            of_value,
+            of_feature: COLUMN_BYTES,
+        };
+        Rooms { solving, staying: [beside_counts, beside_weights] }
     }
 
     /// One pass over all blocks. None if somebody has asked to stop.
-    fn gather(&mut self, choice: &Choice) -> Result<Option<MemoryStore>, TrainError> {
-        let mut gathering = Gathering::new(self.store.shape(), choice);
+    fn gather(&mut self, choice: &Choice) -> Result<Option<Gathered>, TrainError> {
+        let shape = self.store.shape();
+        let counts = self.turns.counts.take_if(|_| !choice.may_stay);
+        let numbers = counts.map_or_else(|| vec![0; shape.columns as usize], Counts::into_numbers);
+        let mut gathering = Gathering::new(shape, choice, numbers);
         (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
         loop {
             let waiting = Instant::now();
@@ -138,17 +223,20 @@ impl Run<'_> {
             gathering.take(&block);
         }
         self.cost.passes += 1;
-        Ok(Some(gathering.finish()))
+        let rows = Arc::new(gathering.finish());
+        Ok(Some(Gathered { columns: choice.columns.clone(), rows, may_stay: choice.may_stay }))
     }
 
-    /// Trains all models on few features, which take the place of their own weights meanwhile.
-    fn solve_few(&mut self, choice: &Choice, active: &mut [&mut Learner]) -> Result<(), TrainError> {
-        let columns = &choice.columns;
-        let tasks = active.iter().map(|learner| learner.with_columns(columns)).collect::<Result<Vec<Task>, _>>()?;
+    /// Trains all models on few features, which take the place of their own weights meanwhile. False if that was not possible, and they stand where they stood.
+    fn solve_few(
+        &mut self,
+        columns: &[u32],
+        tasks: Vec<Task>,
+        active: &mut [&mut Learner],
+    ) -> Result<bool, TrainError> {
         let (of_gap, of_tolerance) = PARTS;
-        let tolerance = (of_gap * gaps(active).fold(1.0, f64::min)).max(of_tolerance * self.options.tolerance);
-        active.iter_mut().for_each(|learner| learner.rest());
-        let gathered = self.gather(choice)?;
+        let gap = gaps(active).reduce(f64::min);
+        let tolerance = (of_gap * gap.unwrap_or(0.0)).max(of_tolerance * self.options.tolerance);
         let seconds = Duration::from_secs_f64(self.limits.seconds());
         let options = TrainOptions {
             tolerance,
@@ -157,35 +245,37 @@ impl Run<'_> {
             solver: Solver::Columns,
             ..self.options.with_tasks(tasks)
         };
-        let mut found = match gathered {
-            Some(store) => self.train_few(store, &options)?.into_iter().map(Some).collect(),
+        let mut found = match &self.turns.gathered {
+            Some(gathered) => self.train_few(gathered.rows.clone(), &options)?.into_iter().map(Some).collect(),
             None => Vec::new(),
         };
+        // Weights of all features come back now.
+        self.turns.gathered.take_if(|gathered| !gathered.may_stay);
+        let are_found = !found.is_empty();
         found.resize_with(active.len(), || None);
         let cost = self.shared_cost();
         for ((learner, task), found) in active.iter_mut().zip(&options.tasks).zip(found) {
             learner.take_columns(columns, task, found)?;
             learner.save(cost)?;
         }
-        Ok(())
+        Ok(are_found)
     }
 
     /// The models of few features; none if they do not fit after all.
-    fn train_few(&mut self, store: MemoryStore, options: &TrainOptions) -> Result<Vec<Trained>, TrainError> {
+    fn train_few(&self, rows: Arc<MemoryStore>, options: &TrainOptions) -> Result<Vec<Trained>, TrainError> {
         let models = options.tasks.len();
-        let Room { bytes, of_value, .. } = self.room(models as u64);
-        let Shape { rows, columns, layout, .. } = store.shape();
-        let values = store.resident_columns().map_or(0, |columns| columns.values() as u64);
+        let Room { bytes, of_value, .. } = self.rooms(models as u64).solving;
+        let shape = rows.shape();
+        let values = rows.resident_columns().map_or(0, |columns| columns.values() as u64);
         // The rows, their columns with their ends, their numbers and lengths; what models began with is freed last.
-        let before = models as u64 * (16 * columns + 8 * rows);
-        let taken = values * of_value + 16 * columns + layout.resident_bytes(rows, 0) + before;
+        let before = models as u64 * (16 * shape.columns + 8 * shape.rows);
+        let taken = values * of_value + 16 * shape.columns + shape.layout.resident_bytes(shape.rows, 0) + before;
         let budget = Budget::new(bytes.saturating_sub(taken));
-        let plan = Plan::for_solver(&store, &options.tasks[0].objective, Solver::Columns, models, &budget);
-        if !plan.is_ok_and(|(plan, _)| plan.in_memory) {
-            self.turns.fail();
-            return Ok(Vec::new());
+        let plan = Plan::for_solver(&*rows, &options.tasks[0].objective, Solver::Columns, models, &budget);
+        match plan {
+            Ok((plan, _)) if plan.in_memory => train_all(rows, options, &budget, &mut ()),
+            _ => Ok(Vec::new()),
         }
-        train_all(Arc::new(store), options, &budget, &mut ())
     }
 }
 
