@@ -73,21 +73,15 @@ pub fn typed(matches: &ArgMatches) -> Vec<String> {
     matches.ids().filter(typed).map(|id| id.to_string()).collect()
 }
 
-/// Sweeps over the resident rows for d-bcd, which solves the problem of each block and not a step of it.
-const SWEEPS_OF_D_BCD: u32 = 50;
-
 impl Method {
     /// Whether all rows leave when new blocks come.
     pub fn keeps_no_rows(self) -> bool {
         matches!(self, Method::Bmd | Method::DaBcd | Method::DBcd)
     }
 
-    /// When the proximal centre moves, and how many sweeps a step has at least.
-    pub fn centre(self) -> (Centre, Option<u32>) {
-        match self {
-            Method::DBcd => (Centre::AfterSweep, Some(SWEEPS_OF_D_BCD)),
-            _ => (Centre::AfterPass, None),
-        }
+    /// When the proximal centre moves.
+    pub fn centre(self) -> Centre {
+        if self == Method::DBcd { Centre::UntilSolved } else { Centre::AfterPass }
     }
 
     /// The method without dual variables that this is, if it is one.

@@ -324,7 +324,6 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
             "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
         );
     }
-    let (centre, sweeps) = arguments.method.centre();
     let how = arguments.how();
     Ok(TrainOptions {
         tasks,
@@ -334,9 +333,9 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
         order: how.order,
         cache_share: if arguments.method.keeps_no_rows() { 0.0 } else { how.cache_share },
         selection: how.selection,
-        rounds: sweeps.or(how.rounds),
+        rounds: how.rounds,
         seed: arguments.seed,
-        centre,
+        centre: arguments.method.centre(),
         solver: arguments.recipe.solver(arguments.method),
         working_set: arguments.recipe.working_set == WorkingSet::Auto,
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),

@@ -141,7 +141,9 @@ impl<L: SmoothLoss, P: Parts> Problem for ByColumns<L, P> {
         1
     }
 
-    fn advance(&mut self) {}
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
 
     fn weights(&self) -> &[f64] {
         &self.w

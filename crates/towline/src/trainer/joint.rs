@@ -233,8 +233,8 @@ impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
         self.link.sweeps()
     }
 
-    fn advance(&mut self) {
-        self.link.advance();
+    fn advance(&mut self) -> f64 {
+        self.link.advance()
     }
 
     fn weights(&self) -> &[f64] {

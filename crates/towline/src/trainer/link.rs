@@ -17,8 +17,8 @@ pub trait Link: Weights + Send {
     /// Sweeps over all rows before the proximal centre moves.
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move.
-    fn advance(&mut self);
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    fn advance(&mut self) -> f64;
 
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
@@ -126,7 +126,9 @@ impl Link for Identity {
         1
     }
 
-    fn advance(&mut self) {}
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
 
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.v.fill(0.0);

@@ -152,9 +152,10 @@ pub enum Centre {
     /// When every row has had its turn (DA-BCD, Algorithm 2, with one pass per proximal step).
     #[default]
     AfterPass,
-    /// After every sweep over the resident rows, so that with many sweeps the problem (7) of those rows alone is solved, nearly without a
-    /// proximal term: D-BCD, Algorithm 1. Nothing makes it converge for penalties that are not strongly convex; it is here for comparison.
-    AfterSweep,
+    /// After every sweep over the resident rows, until it stays where it is: then the problem (7) of those rows is solved, in which there is no
+    /// proximal term. That is D-BCD, Algorithm 1, on blocks that are the same in all passes. Nothing makes it converge for penalties that are
+    /// not strongly convex; it is here for comparison.
+    UntilSolved,
 }
 
 /// How training ended.

@@ -28,8 +28,8 @@ pub trait Problem: OwnRows + Certify + LookBack + Send {
     /// Sweeps over all rows before [`advance`](Self::advance).
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move.
-    fn advance(&mut self);
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    fn advance(&mut self) -> f64;
 
     /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for each column.
     fn weights(&self) -> &[f64];

@@ -197,8 +197,8 @@ impl<P: ProxMap> Proximal<P> {
         if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
     }
 
-    /// The centre moves to w and beyond.
-    fn move_centre(&mut self) {
+    /// The centre moves to w and beyond. Returns how far w has come, as a part of its norm.
+    fn move_centre(&mut self) -> f64 {
         self.steps = self.steps.saturating_add(1);
         // Sums of norms have been updated step by step.
         self.renew();
@@ -209,8 +209,11 @@ impl<P: ProxMap> Proximal<P> {
         let ways = self.centre.iter().zip(&self.v).zip(&self.w);
         let uphill: f64 = ways.map(|((centre, w), before)| (centre - w) * (w - before)).sum();
         let beyond = if uphill > 0.0 { 0.0 } else { EXTRAPOLATION };
+        let (mut way, mut norm) = (0.0, 0.0);
         for j in 0..self.u.len() {
             let w = self.v[j];
+            way += (w - self.w[j]) * (w - self.w[j]);
+            norm += w * w;
             let centre = w + beyond * (w - self.w[j]);
             if self.eta_of(j).is_finite() {
                 self.u[j] += centre - self.centre[j];
@@ -219,6 +222,7 @@ impl<P: ProxMap> Proximal<P> {
             self.w[j] = w;
         }
         self.renew();
+        if way > 0.0 { (way / norm).sqrt() } else { 0.0 }
     }
 
     /// Whether R bounds the dual variables, so that they can be scaled.

@@ -14,11 +14,11 @@ use super::problem_rows::renumber;
 use super::recipes;
 use super::{Certificate, Cost, Observer, Solver, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
-use crate::order::shuffle;
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
 
 mod few_features;
+mod groups;
 
 /// While several models train in memory, they are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
@@ -144,14 +144,12 @@ impl<'a> Run<'a> {
         self.begin_with_few_features(learners)?;
         while learners.iter().any(|learner| !learner.is_done()) {
             self.leave_features_out(learners)?;
-            let mut order: Vec<BlockId> = (0..self.store.blocks().len() as u32).map(BlockId).collect();
             let training = learners.iter().any(|learner| learner.phase == Phase::Training);
-            if training {
-                shuffle(&mut order, &mut self.random);
-            } else {
+            if !training {
                 self.prepare_to_leave_features_out(learners);
             }
-            let whole = self.pass(&order, training, learners)?;
+            let groups = if training { self.groups() } else { vec![self.blocks()] };
+            let whole = self.pass(&groups, training, learners)?;
             self.cost.passes += 1;
             if whole {
                 each(&self.threads, learners, |learner| learner.end_pass(&self.limits))?;
@@ -171,13 +169,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Goes over the blocks in this order. False if somebody has asked to stop on the way.
-    fn pass(&mut self, order: &[BlockId], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
-        let steps = if training { self.steps(order) } else { vec![order.len()] };
+    /// Goes over the blocks in this order, a step for each group. False if somebody has asked to stop on the way.
+    fn pass(&mut self, groups: &[Vec<BlockId>], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
         // The reader runs ahead over the whole pass, across steps.
-        order.iter().for_each(|&id| self.reader.request(id));
-        for blocks in steps {
-            self.take_blocks(blocks, learners)?;
+        groups.iter().flatten().for_each(|&id| self.reader.request(id));
+        for group in groups {
+            self.take_blocks(group.len(), learners)?;
             if !training {
                 continue;
             }
@@ -206,29 +203,6 @@ impl<'a> Run<'a> {
         if let Some(first) = learners.first_mut() {
             first.cost.solve_seconds += begin.elapsed().as_secs_f64();
         }
-    }
-
-    /// Groups blocks into steps: as many as fit beside the cache.
-    fn steps(&self, order: &[BlockId]) -> Vec<usize> {
-        let (cached_rows, cached_values) = self.plan.cache_room(self.options.cache_share);
-        let (rows, values) = (self.plan.resident_rows - cached_rows, self.plan.resident_values - cached_values);
-        let mut steps: Vec<usize> = Vec::new();
-        let (mut step_rows, mut step_values) = (u64::MAX, u64::MAX);
-        for &id in order {
-            let info = self.store.blocks()[id.0 as usize];
-            let fits = step_rows.saturating_add(u64::from(info.rows)) <= rows
-                && step_values.saturating_add(info.values) <= values;
-            if !fits {
-                steps.push(0);
-                (step_rows, step_values) = (0, 0);
-            }
-            step_rows += u64::from(info.rows);
-            step_values += info.values;
-            if let Some(step) = steps.last_mut() {
-                *step += 1;
-            }
-        }
-        steps
     }
 
     /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody trains on.

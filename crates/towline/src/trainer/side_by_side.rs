@@ -25,8 +25,8 @@ pub trait SideBySide: Send {
     /// Sweeps over all rows before the proximal centre moves.
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move.
-    fn advance(&mut self);
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    fn advance(&mut self) -> f64;
 
     /// Begins a scan. Where an intercept asks for dual variables that add up to 0 for each output, also says what they add up to.
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>);
@@ -142,7 +142,9 @@ impl SideBySide for Plain {
         1
     }
 
-    fn advance(&mut self) {}
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
 
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
         self.v.fill(0.0);

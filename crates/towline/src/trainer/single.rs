@@ -113,8 +113,8 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
         self.link.sweeps()
     }
 
-    fn advance(&mut self) {
-        self.link.advance();
+    fn advance(&mut self) -> f64 {
+        self.link.advance()
     }
 
     fn weights(&self) -> &[f64] {

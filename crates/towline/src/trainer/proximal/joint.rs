@@ -53,8 +53,8 @@ impl<P: MatrixProx> SideBySide for Proximal<P> {
         self.sweeps_of_a_step()
     }
 
-    fn advance(&mut self) {
-        self.move_centre();
+    fn advance(&mut self) -> f64 {
+        self.move_centre()
     }
 
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {

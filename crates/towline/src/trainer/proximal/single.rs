@@ -105,8 +105,8 @@ impl<P: LazyProx> Link for Proximal<P> {
         self.sweeps_of_a_step()
     }
 
-    fn advance(&mut self) {
-        self.move_centre();
+    fn advance(&mut self) -> f64 {
+        self.move_centre()
     }
 
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
