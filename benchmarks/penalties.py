@@ -128,7 +128,7 @@ class Bench(Record):
         plan = timed([self.towline, "plan", store, "--penalty", "l1", "--memory", "1000G", "--json"])[1]
         whole = json.loads(plan)
         fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
-        return max(fixed + whole["resident_bytes"] // 10, whole["least_bytes"]) + int(more * whole["weight_bytes"])
+        return max(fixed + whole["resident_bytes"] // 10, whole["least_bytes"]) + more * whole["weight_bytes"]
 
     def train(self, store, problem, memory, *more):
         return self.run("train", store, *problem, "--memory", memory, "-o", self.work / "m.towm", *more, limited=memory * 5 // 4)
@@ -258,8 +258,8 @@ def stuck(bench):
 
 def path(bench):
     for title, store, problem in problems(bench):
-        # The point before, from which the next one starts, takes two vectors of weights, and half of what one model has.
-        budget = bench.tenth(store, 0.5)
+        # The point before, from which the next one starts, and the names of features for its model take about as much as the weights of one.
+        budget = bench.tenth(store, 1)
         problem = problem[:4]
         run = bench.run("path", store, *problem, "--memory", budget, "-o", bench.work / "path", "--restart", "--points", bench.options.points, limited=budget * 5 // 4)
         last = problem + ["--lambda", run["points"][-1]["lambda"]]
