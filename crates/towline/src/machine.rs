@@ -15,6 +15,16 @@ pub fn default_memory_bytes() -> u64 {
     (free / 2).clamp(64 << 20, 4 << 30)
 }
 
+/// Gives memory that is free back to the system. An allocator keeps it where small pieces that are still used lie between, and the process would be larger than what the budget has
+/// counted: 120 MiB instead of 80 when ten classes on one index went on by blocks, in a budget of 63.
+pub fn give_back_free_memory() {
+    // SAFETY: only pages that no allocation uses are given back.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Processors that this process may use.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

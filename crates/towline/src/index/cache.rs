@@ -7,10 +7,14 @@ use rustc_hash::FxHashMap;
 use super::forest::Forest;
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::machine;
 use crate::store::{ReadBuffers, StoreError};
 
 /// Bytes that a page takes besides its rows: its places in the two tables, and its block.
 const ENTRY_BYTES: u64 = 512;
+
+/// Pages are small, and what one leaves behind may be of no use to the next: after so much of the budget has left, free memory is given back.
+const LEFT_PART: u64 = 16;
 
 /// Pages of an index, as many as the budget has room for. Others take memory over from it with [`PageCache::make_room`].
 pub struct PageCache {
@@ -23,6 +27,8 @@ pub struct PageCache {
     buffers: ReadBuffers,
     paid: Reservation,
     bytes_read: u64,
+    /// Bytes of pages that left since memory was last given back to the system.
+    left_bytes: u64,
     _buffers_paid: Reservation,
 }
 
@@ -47,6 +53,7 @@ impl PageCache {
             buffers: ReadBuffers::default(),
             paid: budget.reserve("pages of the index", 0)?,
             bytes_read: 0,
+            left_bytes: 0,
             // Also the page at hand, which may have to leave the cache before it is looked at.
             _buffers_paid: budget.reserve("buffers for pages", largest)?,
             forest,
@@ -68,7 +75,8 @@ impl PageCache {
             return Ok(entry.page.clone());
         }
         let node = &self.forest.nodes()[number as usize];
-        let mut page = Block::new(self.forest.layout(), self.forest.columns());
+        let (rows, values) = (node.rows as usize, node.values as usize);
+        let mut page = Block::with_capacity(self.forest.layout(), self.forest.columns(), rows, values);
         self.forest.read(number, &mut self.buffers, &mut page)?;
         self.bytes_read += u64::from(node.bytes);
         let page = Arc::new(page);
@@ -87,7 +95,12 @@ impl PageCache {
             if let Some(entry) = self.pages.remove(&number) {
                 // Shrinking is never refused.
                 let _ = self.paid.resize(self.paid.bytes() - entry.bytes);
+                self.left_bytes += entry.bytes;
             }
+        }
+        if self.left_bytes > self.budget.limit_bytes() / LEFT_PART {
+            self.left_bytes = 0;
+            machine::give_back_free_memory();
         }
         true
     }

@@ -240,6 +240,8 @@ impl ActiveSet {
     /// Another run has its turn: rows go to disk until pages and what is free make up `bytes`.
     pub fn step_back(&mut self, bytes: u64, pages: &PageCache) -> Result<(), TrainError> {
         while self.budget.free_bytes() + pages.held_bytes() < bytes && self.spill_one(&[])? {}
+        // One for each of many runs would be a lot.
+        self.scratch = Scratch::default();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::bits::RowBits;
 use crate::budget::Budget;
 use crate::index::{PageCache, Search};
 use crate::loss::{AnyLoss, Loss};
+use crate::machine;
 use crate::newton;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
 use crate::trainer::{
@@ -104,6 +105,7 @@ impl<'a> Wave<'a> {
         let by_blocks = states.iter().any(|state| matches!(state, State::Blocks(_)));
         if by_blocks {
             pages.make_room(self.common.budget.limit_bytes());
+            machine::give_back_free_memory();
         }
         let finish = |(i, state)| match state {
             State::Done(trained) => Ok(trained),
@@ -140,6 +142,8 @@ impl<'a> Wave<'a> {
                 None => State::Blocks(None),
             });
         }
+        drop(sample);
+        machine::give_back_free_memory();
         Ok(states)
     }
 
@@ -205,6 +209,7 @@ impl<'a> Wave<'a> {
             first += block.rows() as u64;
         }
         drop(reader);
+        machine::give_back_free_memory();
         let seconds = begin.elapsed().as_secs_f64() / waiting.len() as f64;
         for i in waiting {
             let State::Indexed(run) = &mut states[i] else { continue };
