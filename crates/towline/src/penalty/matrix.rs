@@ -113,7 +113,7 @@ impl NuclearShrinkage {
     /// Eigenvectors of UᵀU as it is, and what follows from them.
     fn refresh(&mut self) {
         let (n, t) = (self.size(), self.threshold());
-        self.spectrum.follow(&self.gram);
+        self.spectrum.find(&self.gram);
         self.moved.fill(0.0);
         self.inner.fill(0.0);
         let values = &self.spectrum.values;
@@ -184,7 +184,6 @@ impl ProxMap for NuclearShrinkage {
 
     fn renew(&mut self, u: &[f64]) {
         self.gram = spectrum::gram(u, self.size());
-        self.spectrum.forget();
         self.refresh();
     }
 
