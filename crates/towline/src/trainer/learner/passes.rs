@@ -1,0 +1,118 @@
+//! What the end of a pass over the blocks means for a model: whether it trains on the next one, certifies itself on it, or is done.
+use std::time::Instant;
+
+use super::{Learner, Phase};
+use crate::block::Block;
+use crate::trainer::certificate::Certificate;
+use crate::trainer::duals::DualSums;
+use crate::trainer::limits::Limits;
+use crate::trainer::{Centre, Status, TrainError};
+
+/// A pass that raised the dual objective by less than this many tolerances may be one of the last.
+const NEAR: f64 = 10.0;
+
+impl Learner<'_> {
+    /// Every block of a pass has come.
+    pub fn end_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+        match self.phase {
+            Phase::Done(_) => Ok(()),
+            Phase::Scanning => {
+                let gap = self.end_scan();
+                self.proximal_steps.note(gap);
+                self.phase = match limits.reason_to_stop(self.passes) {
+                    _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
+                    Some(status) => Phase::Done(status),
+                    None => Phase::Training,
+                };
+                self.begin_look_back();
+                Ok(())
+            }
+            Phase::Training => self.end_training_pass(limits),
+        }
+    }
+
+    fn end_training_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+        if self.cost.visits == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        if self.options.centre == Centre::AfterPass {
+            self.advance();
+        }
+        self.passes += 1;
+        self.end_look_back();
+        // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
+        let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
+        let stop = limits.reason_to_stop(self.passes).is_some();
+        if stop || is_near || (self.is_proximal() && self.proximal_steps.is_due()) {
+            return self.begin_scan();
+        }
+        self.begin_look_back();
+        Ok(())
+    }
+
+    /// Early passes are far from the end, and not worth another product a row.
+    fn begin_look_back(&mut self) {
+        let gain = self.dual_objective - self.before;
+        self.before = self.dual_objective;
+        if self.passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
+            self.rows.problem.remember();
+        }
+    }
+
+    fn end_look_back(&mut self) {
+        let Some(objective) = self.rows.problem.looked_back() else { return };
+        let gap = (objective - self.dual_objective).max(0.0) / objective.abs().max(f64::MIN_POSITIVE);
+        self.gap_estimate = Some(gap);
+    }
+
+    /// The blocks of the next pass certify what there is. Begins anew where a pass has been broken off.
+    pub fn begin_scan(&mut self) -> Result<(), TrainError> {
+        if self.is_done() {
+            return Ok(());
+        }
+        self.phase = Phase::Scanning;
+        self.rows.problem.forget();
+        // Only an intercept asks for them.
+        let sums = if self.task.objective.intercept { self.duals.sums()? } else { DualSums::default() };
+        self.rows.problem.begin_scan(sums.0);
+        Ok(())
+    }
+
+    pub(super) fn scan(&mut self, block: &Block, first: u64) -> Result<(), TrainError> {
+        let begin = Instant::now();
+        let width = self.rows.problem.width();
+        let mut moved = false;
+        let mut before = Vec::with_capacity(width);
+        for i in 0..block.rows() {
+            let k = self.read_some(first, block.rows(), i)?;
+            let wanted = self.wants(block, i, first + i as u64);
+            let duals = &mut self.block_duals[k * width..][..width];
+            if wanted {
+                // A start from another objective may lie outside the bounds of this one.
+                before.clear();
+                before.extend_from_slice(duals);
+                self.rows.problem.scan(block.row(i), &block.info(i), block.further(i), duals);
+                moved |= duals != before;
+            } else {
+                moved |= duals.iter().any(|&dual| dual != 0.0);
+                duals.fill(0.0);
+            }
+            if (k + 1) * width == self.block_duals.len() && std::mem::take(&mut moved) {
+                self.duals.write((first + (i - k) as u64) * width as u64, &self.block_duals)?;
+            }
+        }
+        self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    pub(super) fn end_scan(&mut self) -> f64 {
+        let certificate = self.rows.problem.end_scan();
+        self.take_certificate(certificate)
+    }
+
+    pub(super) fn take_certificate(&mut self, certificate: Certificate) -> f64 {
+        self.dual_objective = certificate.dual_objective;
+        self.certificate = Some(certificate);
+        certificate.relative_gap()
+    }
+}

@@ -1,0 +1,112 @@
+//! A model all rows of which are in memory: it sweeps and certifies by itself until it is done.
+use std::time::Instant;
+
+use super::Learner;
+use crate::residents::{Residents, View};
+use crate::trainer::duals::DualSums;
+use crate::trainer::learner::Phase;
+use crate::trainer::limits::Limits;
+use crate::trainer::{Cost, Status, TrainError};
+
+/// At most this often the dual variables are saved: sweeps may take milliseconds.
+const SAVE_SECONDS: f64 = 10.0;
+
+impl Learner<'_> {
+    fn certify_resident(&mut self, residents: &Residents) -> Result<f64, TrainError> {
+        let begin = Instant::now();
+        if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
+            self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+            return Ok(self.take_certificate(certificate));
+        }
+        let mut sums = DualSums::default();
+        if self.task.objective.intercept {
+            let mut duals = Vec::new();
+            for i in 0..self.rows.problem.rows() {
+                duals.clear();
+                self.rows.problem.duals(i, &mut duals)?;
+                duals.iter().for_each(|&dual| sums.add(dual));
+            }
+        }
+        self.rows.problem.begin_scan(sums.0);
+        let rows = View::new(residents, &self.rows.numbers);
+        for i in 0..self.rows.problem.rows() {
+            let slack = self.rows.problem.scan_own(rows.row(i), i);
+            self.rows.order.revise(i, slack);
+        }
+        let gap = self.end_scan();
+        self.cost.certify_seconds += begin.elapsed().as_secs_f64();
+        Ok(gap)
+    }
+
+    /// Everything is resident: sweeps and certifies until it is done, or until `pause` says so after a sweep.
+    pub fn run_resident(
+        &mut self,
+        residents: &Residents,
+        limits: &Limits,
+        pause: impl Fn() -> bool,
+    ) -> Result<(), TrainError> {
+        if self.cost.sweeps == 0 && self.begin_resident(residents)? {
+            return self.end_resident(residents, Status::Converged);
+        }
+        while !self.is_done() {
+            let mut sweep = self.sweep(residents)?;
+            for _ in 1..self.rows.problem.sweeps() {
+                sweep = self.sweep(residents)?;
+            }
+            self.advance();
+            // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
+            let passes = match self.by_columns {
+                true => self.cost.sweeps,
+                false => self.cost.visits / self.rows.problem.rows() as u64,
+            };
+            if let Some(status) = limits.reason_to_stop(passes) {
+                self.certify_resident(residents)?;
+                return self.end_resident(residents, status);
+            }
+            let is_due = match self.is_proximal() {
+                true => self.proximal_steps.is_due() || self.by_columns,
+                false => self.gains.is_due(&sweep, self.dual_objective),
+            };
+            if is_due {
+                let gap = self.certify_resident(residents)?;
+                if gap <= self.options.tolerance {
+                    return self.end_resident(residents, Status::Converged);
+                }
+                self.gains.note(gap);
+                self.proximal_steps.note(gap);
+            }
+            if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
+                self.write_back(residents)?;
+                self.save(Cost::default())?;
+            }
+            if pause() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it begins at the end.
+    fn begin_resident(&mut self, residents: &Residents) -> Result<bool, TrainError> {
+        if self.rows.problem.rows() == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        self.rows.begin_step();
+        if self.task.start.is_none() {
+            return Ok(false);
+        }
+        // The first scan sums up w; only the second one tells how good it is.
+        if self.must_sum() {
+            self.certify_resident(residents)?;
+        }
+        Ok(self.certify_resident(residents)? <= self.options.tolerance)
+    }
+
+    fn end_resident(&mut self, residents: &Residents, status: Status) -> Result<(), TrainError> {
+        self.write_back(residents)?;
+        self.save(Cost::default())?;
+        self.phase = Phase::Done(status);
+        self.rows.clear(self.options.order);
+        Ok(())
+    }
+}
