@@ -258,19 +258,28 @@ impl ActiveSet {
 
     /// Writes the dual variables of all active rows to their places. Of rows on disk just the states come back for it.
     pub fn write_duals(&mut self, duals: &mut Duals, pages: &mut PageCache) -> Result<(), TrainError> {
+        let _paid = match self.is_parted() {
+            true => Some(self.pay_for_states(pages)?),
+            false => None,
+        };
         for segment in &self.segments {
             let betas = segment.states.iter().map(|state| std::slice::from_ref(&state.beta));
             duals.set(segment.residents.positions.iter().copied().zip(betas))?;
             if let (Some(file), false) = (&self.file, segment.is_resident()) {
-                let bytes = (segment.rows() * STORED_STATE_BYTES) as u64;
-                pages.make_room(2 * bytes);
-                let _paid = self.budget.reserve("states of active rows", 2 * bytes)?;
                 let states = segment.states_on_disk(file)?;
-                pages.count_read(bytes);
+                pages.count_read((segment.rows() * STORED_STATE_BYTES) as u64);
                 duals.set(states.iter().map(|(state, position)| (*position, std::slice::from_ref(&state.beta))))?;
             }
         }
         Ok(())
+    }
+
+    /// Room for the states of the largest segment, as they lie on disk and as they are used. Rows in memory leave for it if they must.
+    fn pay_for_states(&mut self, pages: &mut PageCache) -> Result<Reservation, TrainError> {
+        let rows = self.segments.iter().map(Segment::rows).max().unwrap_or(0);
+        let bytes = 2 * (rows * STORED_STATE_BYTES) as u64;
+        self.make_room(bytes, &[], pages)?;
+        Ok(self.budget.reserve("states of active rows", bytes)?)
     }
 
     /// Moves the rows of one segment to disk; false if there is none to move.
