@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
     /// Everything is resident: read once, then each model goes its own way.
     fn run_in_memory(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         if self.cost.passes == 0 && self.store.resident().is_none() {
-            (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
+            self.blocks().into_iter().for_each(|id| self.reader.request(id));
             self.take_blocks(usize::MAX, learners)?;
         } else {
             learners.iter_mut().for_each(Learner::join_late);

@@ -10,7 +10,7 @@ use crate::block::Block;
 use crate::budget::Budget;
 use crate::columns;
 use crate::residents::Residents;
-use crate::store::{BlockId, BlockStore, MemoryStore, Shape};
+use crate::store::{BlockStore, MemoryStore, Shape};
 use crate::trainer::few_features::{Choice, Counts, Gathering, Pulls, Room, Rooms};
 use crate::trainer::plan::Plan;
 use crate::trainer::recipes::train_all;
@@ -57,10 +57,10 @@ struct Gathered {
 }
 
 impl Turns {
-    /// Other models come; what was counted and gathered serves them, too.
+    /// Other models come. What was counted and gathered serves them, too, and what did not pay for those before will hardly do so now.
     fn begin_wave(&mut self) {
-        let (counts, gathered) = (self.counts.take(), self.gathered.take());
-        *self = Turns { counts, gathered, ..Turns::default() };
+        self.is_counting = false;
+        self.gap = None;
     }
 
     fn fail(&mut self) {
@@ -89,7 +89,8 @@ impl Run<'_> {
     pub fn begin_with_few_features(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         self.turns.begin_wave();
         let know = learners.iter().all(Learner::knows_sums);
-        if know && self.may_leave_features_out(learners) && self.turns.counts.is_none() {
+        let is_due = self.turns.skip == 0 && self.turns.counts.is_none();
+        if know && is_due && self.may_leave_features_out(learners) {
             learners.iter_mut().try_for_each(Learner::begin_scan)?;
         }
         Ok(())
@@ -209,7 +210,7 @@ impl Run<'_> {
         let counts = self.turns.counts.take_if(|_| !choice.may_stay);
         let numbers = counts.map_or_else(|| vec![0; shape.columns as usize], Counts::into_numbers);
         let mut gathering = Gathering::new(shape, choice, numbers);
-        (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
+        self.blocks().into_iter().for_each(|id| self.reader.request(id));
         loop {
             let waiting = Instant::now();
             let Some(block) = self.reader.take()? else { break };
