@@ -167,16 +167,23 @@ impl Block {
     /// Brings the beginning of row `i` closer to the processor; the rest of a long row follows by itself.
     #[inline]
     pub fn prefetch(&self, i: usize) {
-        let start = self.start(i);
+        self.prefetch_entry(self.start(i));
+        if let Values::PerRow(values) = &self.values {
+            prefetch(values, i);
+        }
+    }
+
+    /// Brings the entry with this number, counted over all rows, closer to the processor.
+    #[inline]
+    fn prefetch_entry(&self, k: usize) {
         match &self.indices {
-            Columns::Narrow(columns) => prefetch(columns, start),
-            Columns::Wide(columns) => prefetch(columns, start),
+            Columns::Narrow(columns) => prefetch(columns, k),
+            Columns::Wide(columns) => prefetch(columns, k),
         }
         match &self.values {
-            Values::Ones => {}
-            Values::PerRow(values) => prefetch(values, i),
-            Values::F32(values) => prefetch(values, start),
-            Values::F64(values) => prefetch(values, start),
+            Values::Ones | Values::PerRow(_) => {}
+            Values::F32(values) => prefetch(values, k),
+            Values::F64(values) => prefetch(values, k),
         }
     }
 
