@@ -91,8 +91,12 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
     if plan.solver == Solver::Columns {
         lines.push(line("  rows by column", size::show(plan.column_bytes)));
     }
+    let copies = match plan.spare_bytes * plan.models {
+        0 => String::new(),
+        bytes => format!(", at most {} of it for copies of columns", size::show(bytes)),
+    };
     lines.extend([
-        line("  left over", size::show(plan.budget_bytes.saturating_sub(plan.used_bytes()))),
+        line("  left over", size::show(plan.budget_bytes.saturating_sub(plan.used_bytes())) + &copies),
         line("reading", how),
         line("least budget", size::show(plan.least_bytes)),
     ]);

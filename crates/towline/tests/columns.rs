@@ -24,12 +24,26 @@ fn plan(store: &MemoryStore, objective: &Objective, budget: &Budget) -> Result<P
     Plan::for_solver(store, objective, Solver::Columns, 1, budget).map(|found| found.0)
 }
 
-/// Just what all rows need by columns, or little more than the least that works.
-fn budget(store: &MemoryStore, objective: &Objective, all: bool) -> Budget {
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Memory {
+    /// Little more than the least that works.
+    Little,
+    /// Just what all rows need by columns.
+    All,
+    /// As much again, so that working sets are copied.
+    Plenty,
+}
+
+fn budget(store: &MemoryStore, objective: &Objective, memory: Memory) -> Budget {
     let whole = plan(store, objective, &Budget::unlimited()).unwrap();
-    let bytes = if all { whole.used_bytes() } else { whole.least_bytes * 17 / 16 };
-    let budget = Budget::new(bytes);
-    assert_eq!(plan(store, objective, &budget).unwrap().in_memory, all);
+    let budget = Budget::new(match memory {
+        Memory::Little => whole.least_bytes * 17 / 16,
+        Memory::All => whole.used_bytes(),
+        Memory::Plenty => 3 * whole.used_bytes(),
+    });
+    let plan = plan(store, objective, &budget).unwrap();
+    assert_eq!(plan.in_memory, memory != Memory::Little);
+    assert_eq!(plan.spare_bytes > 0, memory == Memory::Plenty);
     budget
 }
 
@@ -46,11 +60,13 @@ fn check(penalty: &str, intercept: bool) {
         let objective = objective(loss, penalty, intercept);
         let dual = run(&store(&rows, 1), &options(objective.clone(), Solver::Dual), &Budget::unlimited(), "dual");
         assert!(!dual.by_columns);
-        for blocks in [1, 10] {
-            let case = format!("{} {penalty}, {blocks} blocks, intercept {intercept}", loss.name());
+        for (blocks, memory) in [(1, Memory::All), (1, Memory::Plenty), (10, Memory::Little)] {
+            let case = format!("{} {penalty}, {blocks} blocks, {memory:?}, intercept {intercept}", loss.name());
             let store = store(&rows, blocks);
-            let budget = budget(&store, &objective, blocks == 1);
+            let budget = budget(&store, &objective, memory);
             let found = run(&store, &options(objective.clone(), Solver::Columns), &budget, &case);
+            let planned = plan(&store, &objective, &Budget::unlimited()).unwrap().used_bytes();
+            assert_eq!(budget.peak_bytes() > planned, memory == Memory::Plenty, "{case}");
             assert!(found.by_columns, "{case}");
             let (a, b) = (found.certificate, dual.certificate);
             assert!((a.objective - b.objective).abs() <= 2e-7 * b.objective, "{case}: {a:?} and {b:?}");

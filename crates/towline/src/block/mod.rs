@@ -9,6 +9,7 @@ mod change;
 mod further;
 mod layout;
 mod row;
+mod scaled;
 mod shared;
 mod side_by_side;
 mod transpose;

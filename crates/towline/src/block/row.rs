@@ -35,6 +35,11 @@ impl<'a> Row<'a> {
         Row { columns, kind }
     }
 
+    /// A row that holds every column.
+    pub(crate) fn dense(values: &'a [f64]) -> Self {
+        Row::new(values.len(), Kind::DenseF64(values))
+    }
+
     /// How many values are stored.
     pub fn len(&self) -> usize {
         match self.kind {

@@ -56,7 +56,7 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
         let anchored = Anchored { parts: &self.parts, towards: link.towards(), strength: 1.0 / eta };
         let towards = link.towards()[design.constant()];
         let free = link.intercept().then(|| Free { towards, strength: 1.0 / constant_eta });
-        let mut newton = Newton::new(loss, targets);
+        let mut newton = Newton::new(loss, targets, None);
         let mut total = Sweep::default();
         let mut v = vec![0.0; w.len()];
         newton.look(design, &w);

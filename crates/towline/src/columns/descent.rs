@@ -1,4 +1,5 @@
 //! One model that is trained by columns, as the trainer sees it.
+use super::copied::Room;
 use super::design::Design;
 use super::newton_model::{Free, Newton, Stepped, Target};
 use super::parts::Parts;
@@ -29,11 +30,13 @@ pub struct ByColumns<L, P> {
     /// The largest dual objective that was found: a bound stays one.
     best_dual: f64,
     scan: ProximalScan,
+    /// For copies of columns.
+    room: Room,
 }
 
 impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
     /// Starts at the weights that the task names; `parts` makes up its penalty.
-    pub fn new(loss: L, columns: usize, task: &Task, parts: P) -> Self {
+    pub fn new(loss: L, columns: usize, task: &Task, parts: P, room: Room) -> Self {
         let start = match &task.start {
             Some(Start::Left(left, _)) => &left.weights,
             _ => &task.start_weights,
@@ -54,6 +57,7 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
             looked: false,
             best_dual: 0.0,
             scan,
+            room,
         }
     }
 
@@ -74,7 +78,7 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
             for (i, state) in states.iter().enumerate() {
                 targets[rows.number(i)] = Target { y: state.y, c: state.c };
             }
-            Newton::new(self.loss, targets)
+            Newton::new(self.loss, targets, Some(&self.room))
         });
         newton.look(design, &self.w);
         let mut sums = DualSums::default();

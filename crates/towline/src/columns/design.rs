@@ -1,5 +1,5 @@
 //! The rows in memory by column, with the constant feature behind them.
-use crate::block::{Block, Row};
+use crate::block::{Block, Layout, Row};
 
 /// Columns of resident rows; the last one is the constant feature.
 #[derive(Clone, Copy)]
@@ -17,6 +17,11 @@ impl<'a> Design<'a> {
     /// Rows.
     pub fn rows(&self) -> usize {
         self.columns.columns()
+    }
+
+    /// How the columns lie in memory.
+    pub fn layout(&self) -> Layout {
+        self.columns.layout()
     }
 
     /// The number of the constant feature: there are as many columns before it.
@@ -76,6 +81,14 @@ impl<'a> Design<'a> {
         match self.column(j) {
             Some(column) => column.weighted_sq_norm(h),
             None => self.bias * self.bias * h.iter().sum::<f64>(),
+        }
+    }
+
+    /// Appends column `j` to `to`: the rows that have a place, each there and times its factor.
+    pub fn push_scaled(&self, j: usize, to: &mut Block, places: &[u32], factors: &[f64]) {
+        match self.column(j) {
+            Some(column) => to.push_scaled(column, places, factors),
+            None => to.push_scaled(Row::dense(&vec![self.bias; self.rows()]), places, factors),
         }
     }
 

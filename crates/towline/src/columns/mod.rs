@@ -10,6 +10,8 @@
 //! Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
 mod anchored;
 mod block;
+mod copied;
+mod curves;
 mod descent;
 mod design;
 mod extrapolation;
@@ -19,6 +21,7 @@ mod quadratic;
 mod working_set;
 
 pub(crate) use block::ColumnsOfBlock;
+pub(crate) use copied::Room;
 pub(crate) use descent::ByColumns;
 pub(crate) use newton_model::ROW_BYTES;
 pub(crate) use parts::{Coordinates, Groups};

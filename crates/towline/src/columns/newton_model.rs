@@ -1,8 +1,10 @@
 //! A proximal Newton step: the model at w, its minimiser over the working set, and how far to go towards it.
+use super::copied::{Bent, Copied, Room};
+use super::curves::InPlace;
 use super::design::Design;
 use super::parts::Parts;
 pub use super::quadratic::Free;
-use super::quadratic::{Intercept, Quadratic, Visited};
+use super::quadratic::{Moving, Quadratic};
 use super::working_set;
 use crate::loss::SmoothLoss;
 
@@ -39,6 +41,8 @@ pub struct Newton<L> {
     pub h: Vec<f64>,
     /// Rows without curvature of their own, such as outliers of the huber loss, have this part of sup L'': it grows where steps were too long, since at 1 none is.
     floor: f64,
+    /// Where the columns of working sets are copied, if there is room for that.
+    copied: Option<Copied>,
 }
 
 /// Bytes of [`Newton`] for each resident row.
@@ -54,10 +58,11 @@ pub struct Stepped {
 }
 
 impl<L: SmoothLoss> Newton<L> {
-    /// For these rows.
-    pub fn new(loss: L, rows: Vec<Target>) -> Self {
+    /// For these rows; with `room` to copy columns to.
+    pub fn new(loss: L, rows: Vec<Target>, room: Option<&Room>) -> Self {
         let zeros = vec![0.0; rows.len()];
-        Newton { loss, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0] }
+        let copied = room.map(Copied::new);
+        Newton { loss, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0], copied }
     }
 
     /// Margins and slopes at w, from nothing but w.
@@ -79,25 +84,22 @@ impl<L: SmoothLoss> Newton<L> {
         free: Option<Free>,
     ) -> Stepped {
         self.bend();
-        let (constant, intercept) = (design.constant(), free.is_some());
         let set = working_set::choose(parts, w, v);
-        let before: Vec<f64> = members(parts, &set, design, intercept).map(|j| w[j]).collect();
+        let columns = set.iter().flat_map(|part| parts.members(part)).copied();
+        let members: Vec<u32> = columns.chain(free.map(|_| design.constant() as u32)).collect();
+        let before: Vec<f64> = members.iter().map(|&j| w[j as usize]).collect();
         let value = |w: &[f64]| {
             let penalties: f64 = set.iter().map(|&part| parts.value(part, w)).sum();
-            penalties + free.map_or(0.0, |free| free.value(w[constant]))
+            penalties + free.map_or(0.0, |free| free.value(w[design.constant()]))
         };
         let value_before = value(w);
-        let mut model = Quadratic::new(design, parts, &self.h, &mut self.slopes, w);
-        model.intercept = free.map(|free| Intercept { curvature: design.curvature(constant, model.h), free });
-        let visited: Vec<Visited> =
-            set.iter().map(|&part| Visited { part, curvature: model.curvature(part) }).collect();
-        model.solve(&visited, FRACTION, MOST_SWEEPS);
-        let mut looked_at = model.looked_at;
-        // slopes are r = s + h·Xd by now: Xd replaces them, summed from d, since h may be 0.
+        let mut looked_at = self.minimise(design, parts, &set, Moving { members: &members, before: &before, w, free });
         let penalty_fall = value_before - value(w);
+        // Xd replaces the slopes; it is summed from d, since h may be 0.
         let moves = &mut self.slopes;
         moves.fill(0.0);
-        for (j, &before) in members(parts, &set, design, intercept).zip(&before) {
+        for (&j, &before) in members.iter().zip(&before) {
+            let j = j as usize;
             if w[j] != before {
                 design.add_to(j, moves, w[j] - before);
                 looked_at += design.len(j) as u64;
@@ -108,11 +110,27 @@ impl<L: SmoothLoss> Newton<L> {
             *z += t * moved;
         }
         if t < 1.0 {
-            for (j, &before) in members(parts, &set, design, intercept).zip(&before) {
-                w[j] = before + t * (w[j] - before);
+            for (&j, &before) in members.iter().zip(&before) {
+                w[j as usize] = before + t * (w[j as usize] - before);
             }
         }
         Stepped { looked_at, fall }
+    }
+
+    /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
+    fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving) -> u64 {
+        let Newton { loss, rows, slopes, h, floor, copied, .. } = self;
+        // Where steps were too long, flat rows are worth looking at one by one.
+        let flat = if *floor == FLOORS[0] { *floor * loss.curvature() } else { 0.0 };
+        let is_flat = |i: usize| h[i] <= flat * rows[i].c;
+        let bent = Bent { slopes, h, is_flat: &is_flat };
+        if let Some(copied) = copied
+            && copied.fill(design, moving.members, bent)
+        {
+            return Quadratic::new(copied, parts, set, moving).solve(FRACTION, MOST_SWEEPS);
+        }
+        let mut in_place = InPlace { design, members: moving.members, h, r: slopes, kept: Vec::new() };
+        Quadratic::new(&mut in_place, parts, set, moving).solve(FRACTION, MOST_SWEEPS)
     }
 
     fn bend(&mut self) {
@@ -161,15 +179,4 @@ impl<L: SmoothLoss> Newton<L> {
         *floor = FLOORS[1];
         (0.0, 0.0)
     }
-}
-
-/// The columns of the working set, and the intercept behind them.
-fn members<'a, P: Parts>(
-    parts: &'a P,
-    set: &'a [u32],
-    design: Design<'a>,
-    intercept: bool,
-) -> impl Iterator<Item = usize> + 'a {
-    let columns = set.iter().flat_map(|part| parts.members(part)).map(|&j| j as usize);
-    columns.chain(intercept.then(|| design.constant()))
 }

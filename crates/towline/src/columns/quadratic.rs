@@ -5,28 +5,10 @@
 //! one part:  w_g ← prox_{R/H}(w_g - X_gᵀr / H),   r = s + h·Xd,   H = Σ_{j in g} Σ_i h_i x_ij²
 //! ```
 //! H is the trace of the part's Hessian, and no less than its largest eigenvalue; for a single coordinate the step is exact (Friedman et al. 2010, as
-//! LIBLINEAR's newGLMNET by Yuan et al. 2012). What is kept is r: a visit that moves nothing costs one product, and most visits are such.
-use super::design::Design;
+//! LIBLINEAR's newGLMNET by Yuan et al. 2012). A visit that moves nothing costs one product, and most visits are such.
+use super::curves::Curves;
 use super::extrapolation::{ITERATES, extrapolate};
 use super::parts::Parts;
-
-/// A part and its H.
-#[derive(Clone, Copy, Debug)]
-pub struct Visited {
-    /// The part.
-    pub part: u32,
-    /// H.
-    pub curvature: f64,
-}
-
-/// The weight of the constant feature, if no penalty is on it.
-#[derive(Clone, Copy, Debug)]
-pub struct Intercept {
-    /// H.
-    pub curvature: f64,
-    /// A proximal term of its own.
-    pub free: Free,
-}
 
 /// `strength/2 (b - towards)²` for an intercept b; nothing with a strength of 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,88 +26,105 @@ impl Free {
     }
 }
 
-/// The model, and where its minimiser is so far.
-pub struct Quadratic<'a, P> {
-    /// X.
-    pub design: Design<'a>,
-    /// R.
-    pub parts: &'a P,
-    /// h.
-    pub h: &'a [f64],
-    /// r.
-    pub r: &'a mut [f64],
-    /// w + d.
+/// What may move: the columns of a working set, numbered as there, and behind them the intercept if it is free of the penalty.
+pub struct Moving<'a> {
+    /// Which columns they are.
+    pub members: &'a [u32],
+    /// Their weights at the beginning.
+    pub before: &'a [f64],
+    /// All weights: w + d.
     pub w: &'a mut [f64],
-    /// An intercept is free of the penalty, and always visited.
-    pub intercept: Option<Intercept>,
+    /// The proximal term of the intercept, which is always visited.
+    pub free: Option<Free>,
+}
+
+/// A part of the working set.
+#[derive(Clone, Copy, Debug)]
+struct Visited {
+    part: u32,
+    /// The number of its first column.
+    first: u32,
+    /// H.
+    curvature: f64,
+}
+
+/// The model, and where its minimiser is so far.
+pub struct Quadratic<'a, P, C> {
+    curves: &'a mut C,
+    /// R.
+    parts: &'a P,
+    moving: Moving<'a>,
+    visited: Vec<Visited>,
+    /// H of the intercept.
+    intercept_curvature: f64,
     /// Values that were looked at.
-    pub looked_at: u64,
+    looked_at: u64,
+    /// How far the model has fallen, at least.
+    fall: f64,
     old: Vec<f64>,
     new: Vec<f64>,
-    /// r before an extrapolation.
-    kept: Vec<f64>,
 }
 
 /// Sweeps over what is not 0 between two over the whole working set.
 const INNER: u32 = 20;
+/// The model is solved when the sweeps between two over the whole working set let it fall by less than this part of the fall before: a step to where the losses have other slopes
+/// gains more for the same work. On the kernel data the first 22 sweeps of a step make up 95 % of what 100 do.
+const WORTH: f64 = 0.05;
 /// Columns whose iterates are always kept; beyond that, as many as there is room for beside the weights.
 const ROOM: usize = 4096;
 
-impl<'a, P: Parts> Quadratic<'a, P> {
-    /// The model at `w`, with `r` being the slopes there.
-    pub fn new(design: Design<'a>, parts: &'a P, h: &'a [f64], r: &'a mut [f64], w: &'a mut [f64]) -> Self {
-        Quadratic {
-            design,
-            parts,
-            h,
-            r,
-            w,
-            intercept: None,
-            looked_at: 0,
-            old: Vec::new(),
-            new: Vec::new(),
-            kept: Vec::new(),
-        }
+impl<'a, P: Parts, C: Curves> Quadratic<'a, P, C> {
+    /// The model where nothing has moved, for the parts of `set`.
+    pub fn new(curves: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>) -> Self {
+        let mut next = 0;
+        let visit = |&part: &u32| {
+            let first = next;
+            next += parts.members(&part).len() as u32;
+            let curvature = (first..next).map(|k| curves.curvature(k as usize)).sum();
+            Visited { part, first, curvature }
+        };
+        let visited = set.iter().map(visit).collect();
+        let intercept_curvature = moving.free.map_or(0.0, |_| curves.curvature(next as usize));
+        let looked_at = (0..moving.members.len()).map(|k| curves.len(k) as u64).sum();
+        let (old, new) = (Vec::new(), Vec::new());
+        Quadratic { curves, parts, moving, visited, intercept_curvature, looked_at, fall: 0.0, old, new }
     }
 
-    /// H of a part.
-    pub fn curvature(&mut self, part: u32) -> f64 {
-        let members = self.parts.members(&part);
-        members.iter().map(|&j| self.looked_at += self.design.len(j as usize) as u64).for_each(drop);
-        members.iter().map(|&j| self.design.curvature(j as usize, self.h)).sum()
-    }
-
-    /// Sweeps until violations have fallen to `fraction` of those of the first sweep, but at most `most` times.
-    pub fn solve(&mut self, visited: &[Visited], fraction: f64, most: u32) {
+    /// Sweeps until violations have fallen to `fraction` of those of the first sweep or sweeps are no longer worth it, but at most `most` times. Returns how many values were
+    /// looked at.
+    pub fn solve(mut self, fraction: f64, most: u32) -> u64 {
         let mut sweeps = 0;
         let mut target = 0.0;
-        let mut active = Vec::with_capacity(visited.len());
+        let mut fall_before = 0.0;
+        let mut active = Vec::with_capacity(self.visited.len());
         while sweeps < most {
-            let violation = self.sweep(visited);
+            let violation = self.sweep(0..self.visited.len());
             sweeps += 1;
             if sweeps == 1 {
                 target = fraction * violation;
             }
-            if violation <= target {
+            if violation <= target || self.fall - fall_before <= WORTH * self.fall {
                 break;
             }
-            let is_active = |v: &&Visited| self.parts.members(&v.part).iter().any(|&j| self.w[j as usize] != 0.0);
+            fall_before = self.fall;
+            let is_active = |v: &u32| self.columns(*v as usize).any(|k| self.weight(k) != 0.0);
             active.clear();
-            active.extend(visited.iter().filter(is_active));
+            active.extend((0..self.visited.len() as u32).filter(is_active));
             sweeps += self.solve_active(&active, target, INNER.min(most - sweeps));
         }
+        self.looked_at
     }
 
     /// The same for parts that are not 0, extrapolating now and then.
-    fn solve_active(&mut self, active: &[Visited], target: f64, most: u32) -> u32 {
-        let parts = self.parts;
-        let columns = active.iter().flat_map(|visited| parts.members(&visited.part)).map(|&j| j as usize);
-        let columns: Vec<usize> = columns.chain(self.intercept.map(|_| self.design.constant())).collect();
-        let room = self.w.len() / ITERATES / 2 + ROOM;
+    fn solve_active(&mut self, active: &[u32], target: f64, most: u32) -> u32 {
+        let free = self.moving.free.map(|_| self.intercept());
+        let columns: Vec<u32> =
+            active.iter().flat_map(|&v| self.columns(v as usize)).chain(free).map(|k| k as u32).collect();
+        let room = self.moving.w.len() / ITERATES / 2 + ROOM;
         let mut iterates: Vec<Vec<f64>> = Vec::new();
         for sweep in 1..=most {
             if columns.len() <= room {
-                iterates.push(columns.iter().map(|&j| self.w[j]).collect());
+                iterates.push(columns.iter().map(|&k| self.weight(k as usize)).collect());
             }
             if iterates.len() == ITERATES {
                 if let Some(further) = extrapolate(&iterates) {
@@ -133,7 +132,7 @@ impl<'a, P: Parts> Quadratic<'a, P> {
                 }
                 iterates.clear();
             }
-            if self.sweep(active) <= target {
+            if self.sweep(active.iter().map(|&v| v as usize)) <= target {
                 return sweep;
             }
         }
@@ -141,80 +140,112 @@ impl<'a, P: Parts> Quadratic<'a, P> {
     }
 
     /// Goes to these weights if the model is less there.
-    fn try_weights(&mut self, active: &[Visited], columns: &[usize], weights: &[f64]) {
+    fn try_weights(&mut self, active: &[u32], columns: &[u32], weights: &[f64]) {
         let before = self.value(active);
-        let kept: Vec<f64> = columns.iter().map(|&j| self.w[j]).collect();
-        self.kept.clear();
-        self.kept.extend_from_slice(self.r);
-        for ((&j, &new), &old) in columns.iter().zip(weights).zip(&kept) {
-            self.w[j] = new;
-            self.design.add_weighted_to(j, self.r, self.h, new - old);
-            self.looked_at += self.design.len(j) as u64;
+        let kept: Vec<f64> = columns.iter().map(|&k| self.weight(k as usize)).collect();
+        self.curves.keep();
+        for ((&k, &new), &old) in columns.iter().zip(weights).zip(&kept) {
+            self.set(k as usize, new);
+            self.curves.go(k as usize, new - old);
+            self.looked_at += self.curves.len(k as usize) as u64;
         }
-        if self.value(active) >= before {
-            self.r.copy_from_slice(&self.kept);
-            columns.iter().zip(&kept).for_each(|(&j, &old)| self.w[j] = old);
+        let fall = before - self.value(active);
+        if fall > 0.0 {
+            self.fall += fall;
+        } else {
+            self.curves.back();
+            columns.iter().zip(&kept).for_each(|(&k, &old)| self.set(k as usize, old));
         }
     }
 
-    /// q, but for what is the same for all d: `Σ r²/2h + R`, since r = s + h·Xd.
-    fn value(&self, active: &[Visited]) -> f64 {
-        let squares = self.r.iter().zip(self.h).filter(|(_, h)| **h > 0.0).map(|(r, h)| r * r / h);
-        let penalties = active.iter().map(|visited| self.parts.value(visited.part, self.w));
-        let free = self.intercept.map_or(0.0, |intercept| intercept.free.value(self.w[self.design.constant()]));
-        0.5 * squares.sum::<f64>() + penalties.sum::<f64>() + free
+    /// The model, but for what is the same for all d.
+    fn value(&self, active: &[u32]) -> f64 {
+        let Moving { members, before, w, free } = &self.moving;
+        let losses = self.curves.value(members.iter().zip(*before).map(|(&j, before)| w[j as usize] - before));
+        let penalties = active.iter().map(|&v| self.parts.value(self.visited[v as usize].part, w));
+        let free = free.map_or(0.0, |free| free.value(self.weight(self.intercept())));
+        losses + penalties.sum::<f64>() + free
     }
 
     /// Visits parts in turn, and returns the largest violation that was met: how far the gradient of a part moved.
-    fn sweep(&mut self, visited: &[Visited]) -> f64 {
+    fn sweep(&mut self, order: impl Iterator<Item = usize>) -> f64 {
         let mut most = self.visit_intercept();
-        for (k, &Visited { part, curvature }) in visited.iter().enumerate() {
-            if let Some(next) = visited.get(k + 1).and_then(|next| self.parts.members(&next.part).first()) {
-                self.design.prefetch(*next as usize);
+        let mut order = order.peekable();
+        while let Some(v) = order.next() {
+            if let Some(&next) = order.peek() {
+                self.curves.prefetch(self.visited[next].first as usize);
             }
-            if curvature > 0.0 {
-                most = most.max(self.visit(part, curvature));
+            if self.visited[v].curvature > 0.0 {
+                most = most.max(self.visit(v));
             }
         }
         most
     }
 
     fn visit_intercept(&mut self) -> f64 {
-        let Some(Intercept { curvature, free }) = self.intercept else { return 0.0 };
-        let constant = self.design.constant();
-        let slope = self.design.dot(constant, self.r) + free.strength * (self.w[constant] - free.towards);
-        let step = -slope / (curvature + free.strength);
+        let Some(free) = self.moving.free else { return 0.0 };
+        let k = self.intercept();
+        let b = self.weight(k);
+        let slope = self.slope(k) + free.strength * (b - free.towards);
+        let step = -slope / (self.intercept_curvature + free.strength);
         if !step.is_finite() {
             return 0.0;
         }
-        self.w[constant] += step;
-        self.design.add_weighted_to(constant, self.r, self.h, step);
-        self.looked_at += self.design.rows() as u64;
+        self.set(k, b + step);
+        self.curves.go(k, step);
+        self.looked_at += 2 * self.curves.len(k) as u64;
         slope.abs()
     }
 
     #[inline]
-    fn visit(&mut self, part: u32, curvature: f64) -> f64 {
-        let Quadratic { design, parts, h, r, w, old, new, looked_at, .. } = self;
-        let members = parts.members(&part);
-        old.clear();
-        new.clear();
-        for &j in members {
-            let j = j as usize;
-            old.push(w[j]);
-            new.push(w[j] - design.dot(j, r) / curvature);
-            *looked_at += design.len(j) as u64;
+    fn visit(&mut self, v: usize) -> f64 {
+        let Visited { part, curvature, .. } = self.visited[v];
+        self.old.clear();
+        self.new.clear();
+        for k in self.columns(v) {
+            let w = self.weight(k);
+            self.old.push(w);
+            self.new.push(w - self.slope(k) / curvature);
+            self.looked_at += self.curves.len(k) as u64;
         }
-        parts.prox(part, 1.0 / curvature, new);
+        self.parts.prox(part, 1.0 / curvature, &mut self.new);
         let mut moved = 0.0;
-        for ((&j, &old), &new) in members.iter().zip(&*old).zip(&*new) {
+        for (n, k) in self.columns(v).enumerate() {
+            let (old, new) = (self.old[n], self.new[n]);
             if new != old {
-                w[j as usize] = new;
-                design.add_weighted_to(j as usize, r, h, new - old);
-                *looked_at += design.len(j as usize) as u64;
+                self.set(k, new);
+                self.curves.go(k, new - old);
+                self.looked_at += self.curves.len(k) as u64;
                 moved += (new - old) * (new - old);
             }
         }
+        self.fall += 0.5 * curvature * moved;
         curvature * moved.sqrt()
+    }
+
+    /// The columns of a part, by their numbers in the working set.
+    #[inline]
+    fn columns(&self, v: usize) -> std::ops::Range<usize> {
+        let Visited { part, first, .. } = &self.visited[v];
+        *first as usize..*first as usize + self.parts.members(part).len()
+    }
+
+    fn intercept(&self) -> usize {
+        self.moving.members.len() - 1
+    }
+
+    #[inline]
+    fn weight(&self, k: usize) -> f64 {
+        self.moving.w[self.moving.members[k] as usize]
+    }
+
+    #[inline]
+    fn set(&mut self, k: usize, weight: f64) {
+        self.moving.w[self.moving.members[k] as usize] = weight;
+    }
+
+    #[inline]
+    fn slope(&self, k: usize) -> f64 {
+        self.curves.slope(k, self.weight(k) - self.moving.before[k])
     }
 }

@@ -23,6 +23,9 @@ const ORDER_BYTES: u64 = 32;
 /// Dual variables stay in memory if they take at most this part of the room that rows would have.
 const DUAL_SHARE: u64 = 8;
 
+/// Copies of columns take at most this part of what is left over: others take from it, too.
+const SPARE_SHARE: u64 = 2;
+
 /// How the budget is spent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -44,6 +47,8 @@ pub struct Plan {
     pub solver: Solver,
     /// The same values by column, and what their solver holds of each row; 0 for the other solver.
     pub column_bytes: u64,
+    /// What each model may take besides for copies of columns: a part of what is left over.
+    pub spare_bytes: u64,
     /// The budget from which on they would be solved by columns, where that is all that is in the way.
     pub columns_from_bytes: Option<u64>,
     /// Rows that fit.
@@ -216,6 +221,7 @@ impl Plan {
             resident_bytes: needed(resident_rows, resident_values),
             solver: if model.by_columns { Solver::Columns } else { Solver::Dual },
             column_bytes: by_column(resident_rows, resident_values),
+            spare_bytes: if in_memory && model.by_columns { (room - whole) / SPARE_SHARE / models } else { 0 },
             columns_from_bytes: None,
             resident_rows,
             resident_values,

@@ -12,7 +12,7 @@ use super::side_by_side::Plain;
 use super::single::Single;
 use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
-use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups};
+use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, Room};
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
@@ -81,9 +81,9 @@ pub struct Group<'a, E> {
 /// What a task asks for, as one of the kinds of problems.
 pub fn problem(task: &Task, columns: usize, plan: &Plan, budget: &Budget) -> Box<dyn Problem> {
     let objective = &task.objective;
-    let in_memory = plan.in_memory;
+    let room = plan.in_memory.then(|| Room { budget: budget.clone(), bytes: plan.spare_bytes });
     if plan.solver == Solver::Columns
-        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, in_memory })
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, room })
     {
         return problem;
     }
@@ -156,30 +156,31 @@ impl LossVisitor for WithLoss<'_> {
 struct ByColumn<'a> {
     task: &'a Task,
     columns: usize,
-    in_memory: bool,
+    /// Where columns may be copied to; none where rows come and go.
+    room: Option<Room>,
 }
 
 impl SmoothLossVisitor for ByColumn<'_> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        let ByColumn { task, columns, in_memory } = self;
+        let ByColumn { task, columns, room } = self;
         let objective = task.objective.clone();
         let penalised = columns + usize::from(!objective.intercept);
         let curvature = objective.loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
                 let parts = Groups::new(group, penalised);
-                if in_memory {
-                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                if let Some(room) = room {
+                    return Box::new(ByColumns::new(loss, columns, task, parts, room));
                 }
                 let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
                 Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
             }
             penalty => {
                 let parts = Coordinates::new(penalty, penalised);
-                if in_memory {
-                    return Box::new(ByColumns::new(loss, columns, task, parts));
+                if let Some(room) = room {
+                    return Box::new(ByColumns::new(loss, columns, task, parts, room));
                 }
                 let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
                 Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
