@@ -57,7 +57,7 @@ pub enum SolverChoice {
     Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,
-    /// Coordinate descent on columns, for losses with a continuous slope and the penalties l1, elastic-net and group
+    /// Coordinate descent on columns, for the penalties l1, elastic-net and group; losses with kinks need all rows in memory
     Columns,
     /// Trust-region Newton, for losses with a continuous slope and the penalty l2
     Newton,

@@ -9,8 +9,9 @@
 //!
 //! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the link puts them, at prox(u_B).
 use super::anchored::Anchored;
+use super::bends::{Smooth, Target};
 use super::design::Design;
-use super::newton_model::{Free, Newton, Target};
+use super::newton_model::{Free, Newton};
 use super::parts::Parts;
 use crate::loss::SmoothLoss;
 use crate::order::Order;
@@ -48,7 +49,7 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
         let design = Design::new(rows.columns(), link.bias());
         let mut targets = vec![Target::default(); design.rows()];
         for (i, state) in states.iter().enumerate() {
-            targets[rows.number(i)] = Target { y: state.y, c: state.c };
+            targets[rows.number(i)] = Target { y: state.y, c: state.c, beta: state.beta };
         }
         let mut w = link.weights_now();
         link.add_rows(states.iter().enumerate().map(|(i, state)| (rows.row(i), -state.beta)));
@@ -56,7 +57,7 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
         let anchored = Anchored { parts: &self.parts, towards: link.towards(), strength: 1.0 / eta };
         let towards = link.towards()[design.constant()];
         let free = link.intercept().then(|| Free { towards, strength: 1.0 / constant_eta });
-        let mut newton = Newton::new(loss, targets, None);
+        let mut newton = Newton::new(Smooth(loss), targets, None);
         let mut total = Sweep::default();
         let mut v = vec![0.0; w.len()];
         newton.look(design, &w);

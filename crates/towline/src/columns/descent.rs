@@ -1,10 +1,11 @@
 //! One model that is trained by columns, as the trainer sees it.
+use super::bends::{Bends, Target};
 use super::copied::Room;
 use super::design::Design;
-use super::newton_model::{Free, Newton, Stepped, Target};
+use super::newton_model::{Free, Newton, Stepped};
 use super::parts::Parts;
 use crate::block::{Row, RowInfo};
-use crate::loss::SmoothLoss;
+use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::order::Order;
 use crate::residents::{self, View};
@@ -15,13 +16,13 @@ use crate::trainer::{
 };
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
-pub struct ByColumns<L, P> {
-    loss: L,
+pub struct ByColumns<B: Bends, P> {
+    bends: B,
     objective: Objective,
     parts: P,
     /// Its rows; their dual variables are those of the last look.
     states: Vec<RowState>,
-    newton: Option<Newton<L>>,
+    newton: Option<Newton<B>>,
     w: Vec<f64>,
     /// Σ βx of the last look, with the dual variables balanced if there is an intercept.
     v: Vec<f64>,
@@ -29,14 +30,18 @@ pub struct ByColumns<L, P> {
     looked: bool,
     /// The largest dual objective that was found: a bound stays one.
     best_dual: f64,
+    /// That of the last look.
+    last_dual: f64,
+    /// That of the last step.
+    last_fall: f64,
     scan: ProximalScan,
     /// For copies of columns.
     room: Room,
 }
 
-impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
+impl<B: Bends + 'static, P: Parts + 'static> ByColumns<B, P> {
     /// Starts at the weights that the task names; `parts` makes up its penalty.
-    pub fn new(loss: L, columns: usize, task: &Task, parts: P, room: Room) -> Self {
+    pub fn new(bends: B, columns: usize, task: &Task, parts: P, room: Room) -> Self {
         let start = match &task.start {
             Some(Start::Left(left, _)) => &left.weights,
             _ => &task.start_weights,
@@ -47,7 +52,7 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
         let objective = task.objective.clone();
         let (v, scan) = (vec![0.0; columns + 1], ProximalScan::default());
         ByColumns {
-            loss,
+            bends,
             objective,
             parts,
             states: Vec::new(),
@@ -56,6 +61,8 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
             v,
             looked: false,
             best_dual: 0.0,
+            last_dual: 0.0,
+            last_fall: f64::INFINITY,
             scan,
             room,
         }
@@ -76,14 +83,14 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
         let newton = self.newton.get_or_insert_with(|| {
             let mut targets = vec![Target::default(); design.rows()];
             for (i, state) in states.iter().enumerate() {
-                targets[rows.number(i)] = Target { y: state.y, c: state.c };
+                targets[rows.number(i)] = Target { y: state.y, c: state.c, beta: state.beta };
             }
-            Newton::new(self.loss, targets, Some(&self.room))
+            Newton::new(self.bends, targets, Some(&self.room))
         });
         newton.look(design, &self.w);
         let mut sums = DualSums::default();
         for (i, state) in self.states.iter_mut().enumerate() {
-            let (low, high) = self.loss.dual_bounds(state.y, state.c);
+            let (low, high) = self.bends.exact().dual_bounds(state.y, state.c);
             state.beta = (-newton.slopes[rows.number(i)]).clamp(low, high);
             sums.add(state.beta);
         }
@@ -104,13 +111,14 @@ impl<L: SmoothLoss, P: Parts> ByColumns<L, P> {
     fn finish(&mut self, scan: ProximalScan) -> Certificate {
         let (w, v, Objective { penalty, bias, intercept, .. }) = (&self.w[..], &mut self.v[..], &self.objective);
         let mut certificate = scan.finish(Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 });
+        self.last_dual = certificate.dual_objective;
         self.best_dual = self.best_dual.max(certificate.dual_objective);
         certificate.dual_objective = self.best_dual;
         certificate
     }
 }
 
-impl<L: SmoothLoss, P: Parts> Problem for ByColumns<L, P> {
+impl<B: Bends + 'static, P: Parts + 'static> Problem for ByColumns<B, P> {
     fn is_proximal(&self) -> bool {
         true
     }
@@ -118,9 +126,14 @@ impl<L: SmoothLoss, P: Parts> Problem for ByColumns<L, P> {
     fn certify(&mut self, rows: View) -> Option<Certificate> {
         let mut scan = self.look(&rows);
         for (i, state) in self.states.iter().enumerate() {
-            scan.add_margin(self.loss, state, self.newton.as_ref()?.z[rows.number(i)]);
+            scan.add_margin(self.bends.exact(), state, self.newton.as_ref()?.z[rows.number(i)]);
         }
-        Some(self.finish(scan))
+        let certificate = self.finish(scan);
+        if let Some(newton) = &mut self.newton {
+            let Newton { bends, rows, z, .. } = newton;
+            self.looked &= !bends.go_on(rows, z, certificate.objective - self.last_dual, self.last_fall);
+        }
+        Some(certificate)
     }
 
     fn sweep(&mut self, rows: View, _order: &mut dyn Order) -> Sweep {
@@ -131,6 +144,7 @@ impl<L: SmoothLoss, P: Parts> Problem for ByColumns<L, P> {
         let (design, free) = (self.design(&rows), self.objective.intercept.then(Free::default));
         let Some(newton) = &mut self.newton else { return Sweep::default() };
         let Stepped { looked_at, fall } = newton.step(design, &self.parts, &mut self.w, &self.v, free);
+        self.last_fall = fall;
         // As many row visits as look at so many values, those of the certificate included.
         let all = design.values().max(1) as f64;
         let passes = 1.0 + looked_at as f64 / all;
@@ -166,7 +180,7 @@ impl<L: SmoothLoss, P: Parts> Problem for ByColumns<L, P> {
     }
 }
 
-impl<L: SmoothLoss, P: Parts> OwnRows for ByColumns<L, P> {
+impl<B: Bends + 'static, P: Parts + 'static> OwnRows for ByColumns<B, P> {
     fn width(&self) -> usize {
         1
     }
@@ -204,7 +218,7 @@ impl<L: SmoothLoss, P: Parts> OwnRows for ByColumns<L, P> {
 }
 
 /// By rows, with the dual variables of the last look: what [`certify`](Problem::certify) finds by columns.
-impl<L: SmoothLoss, P: Parts> Certify for ByColumns<L, P> {
+impl<B: Bends + 'static, P: Parts + 'static> Certify for ByColumns<B, P> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         let scales = self.objective.penalty.dual_scales(&self.v[..self.penalised()]);
         self.scan = ProximalScan::new(self.objective.intercept.then_some(dual_sums));
@@ -215,7 +229,7 @@ impl<L: SmoothLoss, P: Parts> Certify for ByColumns<L, P> {
     fn scan_own(&mut self, row: Row, i: usize) -> f64 {
         let (w, v, Objective { penalty, bias, intercept, .. }) = (&self.w[..], &mut self.v[..], &self.objective);
         let scanned = Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 };
-        self.scan.add(self.loss, row, &self.states[i], scanned);
+        self.scan.add(self.bends.exact(), row, &self.states[i], scanned);
         0.0
     }
 
@@ -223,7 +237,12 @@ impl<L: SmoothLoss, P: Parts> Certify for ByColumns<L, P> {
         let (y, c) = self.objective.row(info);
         let state = RowState { y, c, sq_norm: 0.0, beta: duals[0] };
         let (w, v, Objective { penalty, bias, intercept, .. }) = (&self.w[..], &mut self.v[..], &self.objective);
-        self.scan.add(self.loss, row, &state, Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 });
+        self.scan.add(
+            self.bends.exact(),
+            row,
+            &state,
+            Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 },
+        );
     }
 
     fn end_scan(&mut self) -> Certificate {
@@ -232,7 +251,7 @@ impl<L: SmoothLoss, P: Parts> Certify for ByColumns<L, P> {
     }
 }
 
-impl<L: SmoothLoss, P: Parts> LookBack for ByColumns<L, P> {
+impl<B: Bends + 'static, P: Parts + 'static> LookBack for ByColumns<B, P> {
     fn remember(&mut self) -> bool {
         false
     }

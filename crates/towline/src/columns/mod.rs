@@ -1,4 +1,4 @@
-//! Primal coordinate descent on columns with a working set of features, for penalties that make zeros and losses with a continuous slope.
+//! Primal coordinate descent on columns with a working set of features, for penalties that make zeros.
 //!
 //! ```text
 //! repeat   z = Xw, v = -Xᵀ c L'(z)                           one pass over all values; v and the slopes are the certificate
@@ -7,8 +7,9 @@
 //!          w ← w + td, t = 1, ½, ¼, ... until F has fallen enough
 //! ```
 //! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the squared loss the model is F itself, and t = 1.
-//! Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
+//! Losses with kinks are rounded off around dual variables that follow (`bends`). Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
 mod anchored;
+mod bends;
 mod block;
 mod copied;
 mod curves;
@@ -20,6 +21,7 @@ mod parts;
 mod quadratic;
 mod working_set;
 
+pub(crate) use bends::{Bends, Rounded, Smooth};
 pub(crate) use block::ColumnsOfBlock;
 pub(crate) use copied::Room;
 pub(crate) use descent::ByColumns;
@@ -30,16 +32,23 @@ pub(crate) use parts::{Coordinates, Groups};
 /// of a part of it.
 pub(crate) const VECTORS: u64 = 5;
 
-use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
+use crate::loss::{SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 
 /// Coordinate descent on columns cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ColumnsError {
-    /// The slope has jumps.
-    #[error("--solver columns needs a loss with a continuous slope ({0}); use squared-hinge, or --solver dual")]
-    Loss(LossError),
+    /// The slope has jumps, and rows do not fit.
+    #[error(
+        "--solver columns needs all rows in memory for the {loss} loss, which has kinks: use --memory {bytes} or more, or --solver dual"
+    )]
+    Loss {
+        /// Its name.
+        loss: &'static str,
+        /// What would be enough.
+        bytes: u64,
+    },
     /// A feature has a weight for each of them.
     #[error("--solver columns is for one output, and there are {0}; use --solver dual")]
     Outputs(usize),
@@ -48,20 +57,24 @@ pub enum ColumnsError {
     Penalty,
 }
 
-/// Whether this solver can minimise it.
+/// Whether this solver can minimise it with all rows in memory.
 pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
-    struct IsSmooth;
-    impl SmoothLossVisitor for IsSmooth {
-        type Out = ();
-        fn visit<L: SmoothLoss>(self, _loss: L) {}
-    }
     if objective.width() > 1 {
         return Err(ColumnsError::Outputs(objective.width()));
     }
-    objective.loss.visit_smooth(IsSmooth).map_err(ColumnsError::Loss)?;
     match &objective.penalty {
         AnyPenalty::L1(_) | AnyPenalty::Group(_) => Ok(()),
         AnyPenalty::ElasticNet(net) if net.l1_ratio > 0.0 => Ok(()),
         _ => Err(ColumnsError::Penalty),
     }
+}
+
+/// Whether it can minimise it while blocks come and go, if `bytes` would be enough for all rows.
+pub(crate) fn can_train_blocks(objective: &Objective, bytes: u64) -> Result<(), ColumnsError> {
+    struct IsSmooth;
+    impl SmoothLossVisitor for IsSmooth {
+        type Out = ();
+        fn visit<L: SmoothLoss>(self, _loss: L) {}
+    }
+    objective.loss.visit_smooth(IsSmooth).map_err(|_| ColumnsError::Loss { loss: objective.loss.name(), bytes })
 }

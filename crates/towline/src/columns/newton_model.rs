@@ -1,4 +1,5 @@
 //! A proximal Newton step: the model at w, its minimiser over the working set, and how far to go towards it.
+use super::bends::{Bends, Target};
 use super::copied::{Bent, Copied, Room};
 use super::curves::InPlace;
 use super::design::Design;
@@ -6,7 +7,6 @@ use super::parts::Parts;
 pub use super::quadratic::Free;
 use super::quadratic::{Moving, Quadratic};
 use super::working_set;
-use crate::loss::SmoothLoss;
 
 /// The violations of a model are brought down to this part of those at its beginning.
 const FRACTION: f64 = 0.1;
@@ -17,20 +17,12 @@ const ENOUGH: f64 = 1e-2;
 /// Halvings of a step, at most.
 const MOST_HALVINGS: u32 = 30;
 /// The part of sup L'' that h has at least, at the beginning and at most.
-const FLOORS: [f64; 2] = [1e-3, 1.0];
-
-/// A row, as far as its margin goes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Target {
-    /// The target.
-    pub y: f64,
-    /// The weight of the loss; 0 for a row that has no part in it.
-    pub c: f64,
-}
+const FLOORS: [f64; 2] = [1e-6, 1.0];
 
 /// Vectors with a number for each resident row, and what steps have taught.
-pub struct Newton<L> {
-    loss: L,
+pub struct Newton<B> {
+    /// What margins cost.
+    pub bends: B,
     /// Targets of all residents.
     pub rows: Vec<Target>,
     /// Margins.
@@ -46,7 +38,7 @@ pub struct Newton<L> {
 }
 
 /// Bytes of [`Newton`] for each resident row.
-pub const ROW_BYTES: u64 = 6 * 8;
+pub const ROW_BYTES: u64 = 7 * 8;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,20 +49,21 @@ pub struct Stepped {
     pub fall: f64,
 }
 
-impl<L: SmoothLoss> Newton<L> {
+impl<B: Bends> Newton<B> {
     /// For these rows; with `room` to copy columns to.
-    pub fn new(loss: L, rows: Vec<Target>, room: Option<&Room>) -> Self {
+    pub fn new(mut bends: B, rows: Vec<Target>, room: Option<&Room>) -> Self {
+        bends.see(&rows);
         let zeros = vec![0.0; rows.len()];
         let copied = room.map(Copied::new);
-        Newton { loss, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0], copied }
+        Newton { bends, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0], copied }
     }
 
     /// Margins and slopes at w, from nothing but w.
     pub fn look(&mut self, design: Design, w: &[f64]) {
         design.margins(w, &mut self.z);
-        let Newton { loss, rows, z, slopes, .. } = self;
+        let Newton { bends, rows, z, slopes, .. } = self;
         for ((slope, row), &z) in slopes.iter_mut().zip(rows).zip(&*z) {
-            *slope = if row.c > 0.0 { row.c * loss.slope(row.y, z) } else { 0.0 };
+            *slope = if row.c > 0.0 { bends.slope(row, z) } else { 0.0 };
         }
     }
 
@@ -119,9 +112,9 @@ impl<L: SmoothLoss> Newton<L> {
 
     /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
     fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving) -> u64 {
-        let Newton { loss, rows, slopes, h, floor, copied, .. } = self;
+        let Newton { bends, rows, slopes, h, floor, copied, .. } = self;
         // Where steps were too long, flat rows are worth looking at one by one.
-        let flat = if *floor == FLOORS[0] { *floor * loss.curvature() } else { 0.0 };
+        let flat = if *floor == FLOORS[0] { *floor * bends.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;
         let bent = Bent { slopes, h, is_flat: &is_flat };
         if let Some(copied) = copied
@@ -134,22 +127,22 @@ impl<L: SmoothLoss> Newton<L> {
     }
 
     fn bend(&mut self) {
-        let Newton { loss, rows, z, h, floor, .. } = self;
-        let least = *floor * loss.curvature();
+        let Newton { bends, rows, z, h, floor, .. } = self;
+        let least = *floor * bends.curvature();
         for ((h, row), &z) in h.iter_mut().zip(rows).zip(&*z) {
-            *h = if row.c > 0.0 { row.c * loss.second(row.y, z).max(least) } else { 0.0 };
+            *h = if row.c > 0.0 { bends.second(row, z).max(row.c * least) } else { 0.0 };
         }
     }
 
     /// How far to go along the moves of the margins, and how much F falls at least: R is convex, so its fall is no less than t times that of the whole step.
     fn length(&mut self, penalty_fall: f64) -> (f64, f64) {
-        let Newton { loss, rows, z, slopes: moves, floor, .. } = self;
+        let Newton { bends, rows, z, slopes: moves, floor, .. } = self;
         let lost = |t: f64| -> f64 {
             rows.iter()
                 .zip(&*z)
                 .zip(&*moves)
                 .filter(|((row, _), moved)| row.c > 0.0 && **moved != 0.0)
-                .map(|((row, &z), &moved)| row.c * (loss.value(row.y, z + t * moved) - loss.value(row.y, z)))
+                .map(|((row, &z), &moved)| bends.value(row, z + t * moved) - bends.value(row, z))
                 .sum()
         };
         let slope: f64 = rows
@@ -157,7 +150,7 @@ impl<L: SmoothLoss> Newton<L> {
             .zip(&*z)
             .zip(&*moves)
             .filter(|((row, _), _)| row.c > 0.0)
-            .map(|((row, &z), &moved)| row.c * loss.slope(row.y, z) * moved)
+            .map(|((row, &z), &moved)| bends.slope(row, z) * moved)
             .sum();
         let promised = penalty_fall - slope;
         let mut t = 1.0;

@@ -7,6 +7,7 @@ use super::sparse_rows;
 use super::{Solver, TrainError};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::columns::{self, Groups};
+use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
 use crate::penalty::{AnyPenalty, SoftThreshold};
 use crate::residents::Residents;
@@ -106,7 +107,8 @@ impl Plan {
         budget: &Budget,
     ) -> Result<(Plan, usize), TrainError> {
         let shape = store.shape();
-        let is_tall = shape.rows > shape.columns;
+        // Dual variables of a loss with kinks are slow to settle by rows.
+        let is_tall = shape.rows > shape.columns && objective.loss.curvature().is_finite();
         let can = match solver {
             Solver::Dual => None,
             Solver::Auto if is_tall => None,
@@ -120,16 +122,17 @@ impl Plan {
         }
         let by_columns = dual.by_columns(store, objective);
         let found = Plan::wave(store, by_columns, models, budget);
-        match found {
-            Ok((plan, size)) if plan.in_memory || solver == Solver::Columns => Ok((plan, size)),
-            Err(error) if solver == Solver::Columns => Err(error.into()),
-            _ => {
-                let whole = Plan::with(store, by_columns, 1, &Budget::unlimited())?;
-                let others = budget.limit_bytes() - budget.free_bytes();
-                let (plan, size) = Plan::wave(store, dual, models, budget)?;
-                Ok((Plan { columns_from_bytes: Some(whole.used_bytes() + others), ..plan }, size))
-            }
+        if let Ok((Plan { in_memory: true, .. }, _)) = found {
+            return Ok(found?);
         }
+        let others = budget.limit_bytes() - budget.free_bytes();
+        let enough = Plan::with(store, by_columns, 1, &Budget::unlimited())?.used_bytes() + others;
+        if solver == Solver::Columns {
+            columns::can_train_blocks(objective, enough)?;
+            return Ok(found?);
+        }
+        let (plan, size) = Plan::wave(store, dual, models, budget)?;
+        Ok((Plan { columns_from_bytes: Some(enough), ..plan }, size))
     }
 
     /// Bytes that are taken in all.

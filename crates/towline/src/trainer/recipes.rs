@@ -12,7 +12,7 @@ use super::side_by_side::Plain;
 use super::single::Single;
 use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
-use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, Room};
+use crate::columns::{Bends, ByColumns, ColumnsOfBlock, Coordinates, Groups, Room, Rounded, Smooth};
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
@@ -81,9 +81,13 @@ pub struct Group<'a, E> {
 /// What a task asks for, as one of the kinds of problems.
 pub fn problem(task: &Task, columns: usize, plan: &Plan, budget: &Budget) -> Box<dyn Problem> {
     let objective = &task.objective;
-    let room = plan.in_memory.then(|| Room { budget: budget.clone(), bytes: plan.spare_bytes });
+    if plan.solver == Solver::Columns && plan.in_memory {
+        let room = || Room { budget: budget.clone(), bytes: plan.spare_bytes };
+        let smooth = objective.loss.visit_smooth(ByColumn { task, columns, room: room() });
+        return smooth.unwrap_or_else(|_| objective.loss.visit(ByColumn { task, columns, room: room() }));
+    }
     if plan.solver == Solver::Columns
-        && let Ok(problem) = objective.loss.visit_smooth(ByColumn { task, columns, room })
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumnsOfBlocks { task, columns })
     {
         return problem;
     }
@@ -153,37 +157,67 @@ impl LossVisitor for WithLoss<'_> {
     }
 }
 
+/// All rows are in memory, by row and by column.
 struct ByColumn<'a> {
     task: &'a Task,
     columns: usize,
-    /// Where columns may be copied to; none where rows come and go.
-    room: Option<Room>,
+    /// Where columns may be copied to.
+    room: Room,
+}
+
+impl ByColumn<'_> {
+    fn problem<B: Bends + 'static>(self, bends: B) -> Box<dyn Problem> {
+        let ByColumn { task, columns, room } = self;
+        let penalised = columns + usize::from(!task.objective.intercept);
+        match &task.objective.penalty {
+            AnyPenalty::Group(group) => {
+                Box::new(ByColumns::new(bends, columns, task, Groups::new(group, penalised), room))
+            }
+            penalty => Box::new(ByColumns::new(bends, columns, task, Coordinates::new(penalty, penalised), room)),
+        }
+    }
 }
 
 impl SmoothLossVisitor for ByColumn<'_> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        let ByColumn { task, columns, room } = self;
+        self.problem(Smooth(loss))
+    }
+}
+
+impl LossVisitor for ByColumn<'_> {
+    type Out = Box<dyn Problem>;
+
+    fn visit<L: Loss>(self, loss: L) -> Self::Out {
+        self.problem(Rounded::new(loss))
+    }
+}
+
+/// Each block is solved by its columns.
+struct ByColumnsOfBlocks<'a> {
+    task: &'a Task,
+    columns: usize,
+}
+
+impl SmoothLossVisitor for ByColumnsOfBlocks<'_> {
+    type Out = Box<dyn Problem>;
+
+    fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
+        let ByColumnsOfBlocks { task, columns } = self;
         let objective = task.objective.clone();
         let penalised = columns + usize::from(!objective.intercept);
         let curvature = objective.loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
-                let parts = Groups::new(group, penalised);
-                if let Some(room) = room {
-                    return Box::new(ByColumns::new(loss, columns, task, parts, room));
-                }
                 let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
-                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+                let solver = ColumnsOfBlock::new(Groups::new(group, penalised));
+                Box::new(Single::solved_by(solver, loss, link, objective))
             }
             penalty => {
-                let parts = Coordinates::new(penalty, penalised);
-                if let Some(room) = room {
-                    return Box::new(ByColumns::new(loss, columns, task, parts, room));
-                }
                 let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
-                Box::new(Single::solved_by(ColumnsOfBlock::new(parts), loss, link, objective))
+                let solver = ColumnsOfBlock::new(Coordinates::new(penalty, penalised));
+                Box::new(Single::solved_by(solver, loss, link, objective))
             }
         }
     }
