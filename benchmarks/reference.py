@@ -201,12 +201,27 @@ def penalised_objective(case, x, y, w, b):
     else:
         ratio = case.get("l1_ratio", 1.0)
         r = ratio * np.abs(w).sum() + (1 - ratio) / 2 * (w @ w)
-    losses = {
-        "squared": lambda: 0.5 * ((z - y) ** 2).sum(),
-        "squared-hinge": lambda: (np.maximum(0, 1 - y * z) ** 2).sum(),
-        "logistic": lambda: np.logaddexp(0, -y * z).sum(),
-    }
-    return case["lambda"] * r + case["c"] * losses[case["loss"]]()
+    return case["lambda"] * r + case["c"] * losses(case["loss"], y, z).sum()
+
+
+def linear_program(case, x, y):
+    """w and b for the l1 penalty and a loss of two lines, as a linear program: w = p - m, and a slack for each row."""
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    n, columns = x.shape
+    ones = sparse.csr_matrix(np.ones((n, 1)))
+    slack = sparse.identity(n, format="csr")
+    if case["loss"] == "hinge":
+        sides, bounds = [sparse.diags(-y)], [-np.ones(n)]
+    else:
+        sides, bounds = [sparse.identity(n), -sparse.identity(n)], [EPSILON + y, EPSILON - y]
+    rows = [sparse.hstack([side @ x, -side @ x, side @ ones, -slack]) for side in sides]
+    cost = np.concatenate([np.full(2 * columns, case["lambda"]), [0.0], np.full(n, case["c"])])
+    free = (None, None) if case["intercept"] else (0, 0)
+    limits = [(0, None)] * (2 * columns) + [free] + [(0, None)] * n
+    found = linprog(cost, A_ub=sparse.vstack(rows).tocsc(), b_ub=np.concatenate(bounds), bounds=limits, method="highs")
+    return found.x[:columns] - found.x[columns : 2 * columns], found.x[2 * columns]
 
 
 def penalised_solutions(case, x, y):
@@ -221,6 +236,9 @@ def penalised_solutions(case, x, y):
     loss, c, strength, intercept = case["loss"], case["c"], case["lambda"], case["intercept"]
     n, dense = len(y), np.asfortranarray(x.toarray())
     ratio = case.get("l1_ratio", 1.0)
+    if loss in ("hinge", "epsilon-insensitive"):
+        yield "SciPy HiGHS", *linear_program(case, x, y)
+        return
     if loss == "squared":
         # Their objectives are ours over the number of rows.
         alpha = strength / (c * n)
@@ -267,11 +285,14 @@ def penalised_cases():
             yield {"data": data, "loss": "logistic", "penalty": "l1", "lambda": strength, "c": 1.0, "intercept": False}
         if data != "debian-section":
             yield {"data": data, "loss": "logistic", "penalty": "l1", "lambda": 5.0, "c": 1.0, "intercept": True}
+        for intercept in [False, True]:
+            yield {"data": data, "loss": "hinge", "penalty": "l1", "lambda": 1.0, "c": 1.0, "intercept": intercept}
     for data in NUMBERS:
         for intercept in [False, True]:
             yield {"data": data, "loss": "squared", "penalty": "l1", "lambda": 3.0, "c": 1.0, "intercept": intercept}
             net = {"data": data, "loss": "squared", "penalty": "elastic-net", "l1_ratio": 0.3, "lambda": 5.0, "c": 1.0}
             yield net | {"intercept": intercept}
+            yield {"data": data, "loss": "epsilon-insensitive", "penalty": "l1", "lambda": 1.0, "c": 1.0, "intercept": intercept}
         yield {"data": data, "loss": "squared", "penalty": "group", "lambda": 4.0, "c": 1.0, "intercept": False}
 
 
@@ -290,7 +311,7 @@ def solve_penalised():
         case.pop("groups", None)
         cases.append(case | {"objective": float(best), "peers": near})
         print(f"{case['data']} {case['loss']} {case['penalty']} {case['lambda']} {case['intercept']}: {best!r}", found, flush=True)
-    names = ["scikit-learn", "celer", "skglm", "liblinear-official"]
+    names = ["scikit-learn", "celer", "skglm", "liblinear-official", "scipy"]
     text = json.dumps({"versions": {name: version(name) for name in names}, "cases": cases}, indent=1)
     (DATA / "reference-penalties.json").write_text(text + "\n")
 

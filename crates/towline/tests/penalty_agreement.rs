@@ -1,4 +1,4 @@
-//! Objectives with other penalties agree with scikit-learn, celer, skglm and LIBLINEAR on extracts of real data sets, in memory and in ten blocks.
+//! Objectives with other penalties agree with scikit-learn, celer, skglm, LIBLINEAR and SciPy's linear programs on extracts of real data sets, in memory and in ten blocks.
 //!
 //! `benchmarks/reference.py` solved the problems; `tests/data/README.md` says where the data is from.
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use towline::budget::Budget;
 use towline::columns;
 use towline::input::{Input, Progress};
-use towline::loss::AnyLoss;
+use towline::loss::{AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
 use towline::penalty::{AnyPenalty, GroupMap, read_groups};
@@ -103,6 +103,10 @@ fn objectives_agree_with_other_programs() {
             if solver == Solver::Columns && (columns::can_train(&objective).is_err() || !is_chosen) {
                 continue;
             }
+            // Losses with kinks are for columns, and all rows in memory; by rows they take very many passes.
+            if objective.loss.curvature().is_infinite() && (solver == Solver::Dual || store.blocks().len() > 1) {
+                continue;
+            }
             let whole = Plan::for_solver(&*store, &objective, solver, 1, &Budget::unlimited()).unwrap().0;
             let least = whole.least_bytes;
             let budget = if store.blocks().len() == 1 { Budget::unlimited() } else { Budget::new(least + least / 8) };
@@ -130,6 +134,6 @@ fn objectives_agree_with_other_programs() {
         }
         kinds.insert((case.loss.as_str(), case.penalty.as_str(), case.intercept));
     }
-    assert_eq!(kinds.len(), 8, "{kinds:?}");
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
     assert!(by_columns >= reference.cases.len(), "{by_columns} runs by columns");
 }
