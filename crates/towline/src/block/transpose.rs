@@ -10,10 +10,10 @@ use super::{Block, Cells, Columns, Layout, ValueKind, Values};
 /// Rows of a dense block that are turned at a time: a tile of them stays in the nearest cache.
 const TILE: usize = 16;
 
-/// Bytes of a range of columns: what stays in the last cache while it is filled.
-const NEAR_BYTES: usize = 16 << 20;
-/// Values of a row in a range, on average and at least: going to each row once for a range costs about as much as so many of them.
-const OF_ROW: usize = 16;
+/// Bytes of a range of columns: what stays near while it is filled. Pages count, too: each column of many values has one of its own that is written to.
+const NEAR_BYTES: usize = 1 << 20;
+/// Values of a row in a range, on average and at least: going to every row for each range costs as much as a few of them.
+const OF_ROW: usize = 64;
 /// How many rows ahead values are asked for.
 const AHEAD: usize = 4;
 

@@ -40,6 +40,11 @@ pub trait Bends: Copy + Send {
     /// The most that the second derivative can be for weight 1.
     fn curvature(&self) -> f64;
 
+    /// Whether a quadratic model is not just near it.
+    fn is_quadratic(&self) -> bool {
+        false
+    }
+
     /// Looks at the rows before anything else.
     fn see(&mut self, rows: &[Target]) {
         let _ = rows;
@@ -80,6 +85,10 @@ impl<L: SmoothLoss> Bends for Smooth<L> {
 
     fn curvature(&self) -> f64 {
         self.0.curvature()
+    }
+
+    fn is_quadratic(&self) -> bool {
+        self.0.is_quadratic()
     }
 }
 

@@ -90,6 +90,7 @@ impl Copied {
                 bent += 1;
             }
         }
+        let is_whole = bent as usize == design.rows();
         let Copied { columns, slopes, diagonal, r, .. } = self;
         if columns.layout() != layout {
             *columns = Block::new(layout, 0);
@@ -101,7 +102,7 @@ impl Copied {
         for &j in members {
             design.push_scaled(j as usize, columns, &places, &roots);
             slopes.push(design.dot(j as usize, rows.slopes));
-            diagonal.push(design.curvature(j as usize, &flat));
+            diagonal.push(if is_whole { 0.0 } else { design.curvature(j as usize, &flat) });
         }
         r.clear();
         r.resize(bent as usize, 0.0);

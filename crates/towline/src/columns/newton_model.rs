@@ -8,8 +8,8 @@ pub use super::quadratic::Free;
 use super::quadratic::{Moving, Quadratic};
 use super::working_set;
 
-/// The violations of a model are brought down to this part of those at its beginning.
-const FRACTION: f64 = 0.1;
+/// The violations of a model are brought down to this part of those at its beginning: of one that is just near F, and of one that is F but for what was left out.
+const FRACTIONS: [f64; 2] = [0.1, 0.01];
 /// Sweeps over the model of one step, at most.
 const MOST_SWEEPS: u32 = 100;
 /// How much of the fall that the model promises has to come true (Armijo).
@@ -116,14 +116,15 @@ impl<B: Bends> Newton<B> {
         // Where steps were too long, flat rows are worth looking at one by one.
         let flat = if *floor == FLOORS[0] { *floor * bends.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;
+        let fraction = FRACTIONS[usize::from(bends.is_quadratic())];
         let bent = Bent { slopes, h, is_flat: &is_flat };
         if let Some(copied) = copied
             && copied.fill(design, moving.members, bent)
         {
-            return Quadratic::new(copied, parts, set, moving).solve(FRACTION, MOST_SWEEPS);
+            return Quadratic::new(copied, parts, set, moving).solve(fraction, MOST_SWEEPS);
         }
         let mut in_place = InPlace { design, members: moving.members, h, r: slopes, kept: Vec::new() };
-        Quadratic::new(&mut in_place, parts, set, moving).solve(FRACTION, MOST_SWEEPS)
+        Quadratic::new(&mut in_place, parts, set, moving).solve(fraction, MOST_SWEEPS)
     }
 
     fn bend(&mut self) {

@@ -117,4 +117,9 @@ pub trait Loss: Copy + Send + Sync + 'static {
 pub trait SmoothLoss: Loss {
     /// An element of the generalised second derivative in z: L'' where it exists, one of the one-sided limits elsewhere.
     fn second(&self, y: f64, z: f64) -> f64;
+
+    /// Whether the second derivative is the same everywhere.
+    fn is_quadratic(&self) -> bool {
+        false
+    }
 }

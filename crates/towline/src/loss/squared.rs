@@ -52,4 +52,8 @@ impl SmoothLoss for Squared {
     fn second(&self, _y: f64, _z: f64) -> f64 {
         1.0
     }
+
+    fn is_quadratic(&self) -> bool {
+        true
+    }
 }
