@@ -30,7 +30,7 @@ pub(crate) use parts::{Coordinates, Groups};
 
 /// Dense vectors that a model holds besides those of the proximal point method, at most: a working set of everything with what is kept of each part, and iterates
 /// of a part of it.
-pub(crate) const VECTORS: u64 = 5;
+pub(crate) const VECTORS: u64 = 6;
 
 use crate::loss::{SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;

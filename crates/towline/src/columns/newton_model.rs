@@ -18,6 +18,8 @@ const ENOUGH: f64 = 1e-2;
 const MOST_HALVINGS: u32 = 30;
 /// The part of sup L'' that h has at least, at the beginning and at most.
 const FLOORS: [f64; 2] = [1e-6, 1.0];
+/// Up to this floor, rows that have no more than it are left out of copies. Where steps were too long for that, they are worth looking at one by one.
+const LITTLE: f64 = 1e-3;
 
 /// Vectors with a number for each resident row, and what steps have taught.
 pub struct Newton<B> {
@@ -113,8 +115,7 @@ impl<B: Bends> Newton<B> {
     /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
     fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving) -> u64 {
         let Newton { bends, rows, slopes, h, floor, copied, .. } = self;
-        // Where steps were too long, flat rows are worth looking at one by one.
-        let flat = if *floor == FLOORS[0] { *floor * bends.curvature() } else { 0.0 };
+        let flat = if *floor <= LITTLE { *floor * bends.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;
         let fraction = FRACTIONS[usize::from(bends.is_quadratic())];
         let bent = Bent { slopes, h, is_flat: &is_flat };
