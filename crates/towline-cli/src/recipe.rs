@@ -53,7 +53,7 @@ pub enum WorkingSet {
 /// How the problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SolverChoice {
-    /// Columns where the penalty makes zeros, features are no fewer than rows, and memory holds the rows twice; else dual
+    /// Columns where the penalty makes zeros, features are no fewer than rows or the loss has kinks, and memory holds the rows twice; else dual
     Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,
