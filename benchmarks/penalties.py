@@ -125,7 +125,7 @@ class Bench(Record):
 
     def tenth(self, store, more=0):
         """All that is fixed and a tenth of what the rows take, but at least what a run needs; ADMM and paths hold more of weights than one run."""
-        plan = timed([self.towline, "plan", store, "--penalty", "l1", "--memory", "1000G", "--json"])[1]
+        plan = timed([self.towline, "plan", store, "--penalty", "l1", "--solver", "dual", "--memory", "1000G", "--json"])[1]
         whole = json.loads(plan)
         fixed = whole["weight_bytes"] + whole["dual_bytes"] + whole["read_ahead_bytes"]
         return max(fixed + whole["resident_bytes"] // 10, whole["least_bytes"]) + more * whole["weight_bytes"]

@@ -2,7 +2,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use towline::budget::Budget;
+use towline::columns;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
@@ -10,6 +12,7 @@ use towline::trainer::{Plan, Solver};
 
 use crate::objective::MulticlassChoice;
 use crate::penalty::PenaltyArguments;
+use crate::recipe::SolverChoice;
 use crate::{show, size};
 
 /// Arguments of `towline plan`.
@@ -22,6 +25,12 @@ pub struct Arguments {
     memory: Option<u64>,
     #[command(flatten)]
     penalty: PenaltyArguments,
+    /// Plan for this loss: with penalties that make zeros, those with kinks are solved in another way than others
+    #[arg(long, default_value = "hinge")]
+    loss: String,
+    /// Plan for this way to solve the problem of the rows in memory
+    #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
+    solver: SolverChoice,
     /// Plan for an intercept that is free of the penalty
     #[arg(long)]
     intercept: bool,
@@ -46,8 +55,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // How large λ is takes no memory.
     let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
     let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
-    // Neither does the loss.
-    let loss = AnyLoss::from_name("squared", 0.1, 1.0)?;
+    // Neither do the numbers of a loss.
+    let loss = AnyLoss::from_name(&arguments.loss, 0.1, 1.0)?;
     let multiclass = arguments.multiclass.map(|choice| choice.given().unwrap_or(Multiclass::OneVsRest));
     let targets = match (multiclass, outputs) {
         (Some(multiclass), _) => Targets::Classes { classes: Classes::of(&store.manifest().labels)?, multiclass },
@@ -56,7 +65,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
-    let plan = Plan::for_models(&store, &objective, models, &budget).map_err(towline::store::StoreError::from)?;
+    let plan = match arguments.solver {
+        SolverChoice::Newton => {
+            bail!("plans are for --solver dual and columns; Newton steps say themselves what they need")
+        }
+        SolverChoice::Columns => Plan::for_solver(&store, &objective, Solver::Columns, models as usize, &budget)?.0,
+        SolverChoice::Auto if columns::can_train(&objective).is_ok() => {
+            Plan::for_solver(&store, &objective, Solver::Auto, models as usize, &budget)?.0
+        }
+        SolverChoice::Auto | SolverChoice::Dual => {
+            Plan::for_models(&store, &objective, models, &budget).map_err(towline::store::StoreError::from)?
+        }
+    };
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {

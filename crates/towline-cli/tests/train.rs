@@ -181,3 +181,25 @@ fn l1_agrees_with_liblinear_in_memory_and_out_of_core() {
         }
     }
 }
+
+#[test]
+fn a_plan_says_how_zeros_would_be_found() {
+    let (_folder, store) = packed("100K");
+    let plan = |more: &[&str]| json(&towline(&[&["plan", &store, "--penalty", "l1", "--json"], more].concat()));
+    // There are more rows than features: by columns for the sake of the kinks alone.
+    for (more, solver) in [
+        (&["--memory", "1G"][..], "columns"),
+        (&["--memory", "1G", "--loss", "logistic"], "dual"),
+        (&["--memory", "1G", "--loss", "logistic", "--solver", "columns"], "columns"),
+        (&["--memory", "1G", "--solver", "dual"], "dual"),
+        (&["--memory", "3M"], "dual"),
+    ] {
+        let plan = plan(more);
+        assert_eq!(plan["solver"], solver, "{more:?}");
+        assert_eq!(plan["column_bytes"].as_u64().unwrap() > 0, solver == "columns", "{more:?}");
+        let run = [&["train", &store, "--penalty", "l1", "--json", "--restart", "--tolerance", "0.9"], more].concat();
+        assert_eq!(json(&towline(&run))["solver"], solver, "{more:?}");
+    }
+    let failed = towline(&["plan", &store, "--solver", "newton"]);
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("--solver dual and columns"));
+}
