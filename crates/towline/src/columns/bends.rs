@@ -152,8 +152,9 @@ impl<L: Loss> Bends for Rounded<L> {
     }
 
     fn see(&mut self, rows: &[Target]) {
-        let cost: f64 = rows.iter().filter(|row| row.c > 0.0).map(|row| self.loss.value(row.y, 0.0)).sum();
-        let cost = cost / rows.len() as f64;
+        let costs = rows.iter().filter(|row| row.c > 0.0).map(|row| self.loss.value(row.y, 0.0));
+        let (sum, count) = costs.fold((0.0, 0.0), |(sum, count), cost| (sum + cost, count + 1.0));
+        let cost: f64 = sum / count;
         if cost > 0.0 {
             [self.width, self.least] = WIDTHS.map(|width| width * cost);
         }
@@ -162,13 +163,14 @@ impl<L: Loss> Bends for Rounded<L> {
     /// The rule (B) of Rockafellar: the gap of the rounded problem is at most q/2 ‖b - β‖². It is that of the objective, less what the losses were rounded off by, plus
     /// that square. Where steps have come to their end in rounding errors, there is nothing to wait for.
     fn go_on(&mut self, rows: &mut [Target], z: &[f64], gap: f64, fall: f64) -> bool {
-        let has_part = |(row, _): &(&mut Target, &f64)| row.c > 0.0;
         let off = |(row, z): (&Target, &f64)| row.c * self.loss.value(row.y, *z) - self.value(row, *z);
         let off: f64 = rows.iter().zip(z).filter(|(row, _)| row.c > 0.0).map(off).sum();
         if gap > off && fall > NOTHING * off {
             return false;
         }
-        rows.iter_mut().zip(z).filter(has_part).for_each(|(row, &z)| row.beta = self.dual(row, z));
+        for (row, &z) in rows.iter_mut().zip(z).filter(|(row, _)| row.c > 0.0) {
+            row.beta = self.dual(row, z);
+        }
         self.width = (NARROWER * self.width).max(self.least);
         true
     }
@@ -230,7 +232,7 @@ mod tests {
     fn widths_are_those_of_the_targets() {
         let mut rounded = Rounded::new(EpsilonInsensitive::new(0.0).unwrap());
         let row = |y| Target { y, c: 1.0, beta: 0.0 };
-        rounded.see(&[row(300.0), row(-100.0)]);
+        rounded.see(&[row(300.0), row(-100.0), Target::default()]);
         assert_eq!((rounded.width, rounded.least), (200.0, 0.2));
     }
 }

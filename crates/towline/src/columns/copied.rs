@@ -14,8 +14,8 @@ use crate::budget::{Budget, Reservation};
 
 /// The place of a row that is left out.
 const NOWHERE: u32 = u32::MAX;
-/// Bytes of a row besides its values: its place, √h, h of those that are left out, r, and r that was kept.
-const ROW_BYTES: u64 = 4 + 4 * 8;
+/// Bytes of a row besides its values: its place, √h, h of those that are left out, the constant feature on its way, r, and r that was kept.
+const ROW_BYTES: u64 = 4 + 5 * 8;
 /// Bytes of a column besides its values and what a block has of it: its first slope and its D.
 const COLUMN_BYTES: u64 = 2 * 8;
 
@@ -78,7 +78,8 @@ impl Copied {
         if bytes > self.most_bytes || self.paid.grow_to(bytes).is_err() {
             return false;
         }
-        let (mut places, mut roots, mut flat) = (Vec::new(), vec![0.0; design.rows()], vec![0.0; design.rows()]);
+        let mut places = Vec::with_capacity(design.rows());
+        let (mut roots, mut flat) = (vec![0.0; design.rows()], vec![0.0; design.rows()]);
         let mut bent = 0;
         for (i, &h) in rows.h.iter().enumerate() {
             if (rows.is_flat)(i) {

@@ -32,7 +32,7 @@ pub(crate) use parts::{Coordinates, Groups};
 /// of a part of it.
 pub(crate) const VECTORS: u64 = 6;
 
-use crate::loss::{SmoothLoss, SmoothLossVisitor};
+use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 
@@ -71,10 +71,8 @@ pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
 
 /// Whether it can minimise it while blocks come and go, if `bytes` would be enough for all rows.
 pub(crate) fn can_train_blocks(objective: &Objective, bytes: u64) -> Result<(), ColumnsError> {
-    struct IsSmooth;
-    impl SmoothLossVisitor for IsSmooth {
-        type Out = ();
-        fn visit<L: SmoothLoss>(self, _loss: L) {}
+    match objective.loss.curvature().is_finite() {
+        true => Ok(()),
+        false => Err(ColumnsError::Loss { loss: objective.loss.name(), bytes }),
     }
-    objective.loss.visit_smooth(IsSmooth).map_err(|_| ColumnsError::Loss { loss: objective.loss.name(), bytes })
 }

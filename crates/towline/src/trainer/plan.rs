@@ -108,10 +108,10 @@ impl Plan {
     ) -> Result<(Plan, usize), TrainError> {
         let shape = store.shape();
         // Dual variables of a loss with kinks are slow to settle by rows.
-        let is_tall = shape.rows > shape.columns && objective.loss.curvature().is_finite();
+        let suits_rows = shape.rows > shape.columns && objective.loss.curvature().is_finite();
         let can = match solver {
             Solver::Dual => None,
-            Solver::Auto if is_tall => None,
+            Solver::Auto if suits_rows => None,
             _ => Some(columns::can_train(objective)),
         };
         let dual = Model::new(store, objective);
