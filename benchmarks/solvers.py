@@ -13,7 +13,8 @@ One thread for everybody. What is measured, one part per name:
            are those of training as towline says, reading the store included. Of several classes the worst gap counts.
   peers    LIBLINEAR at its default tolerance, solving only, no intercept; of its solvers for a loss the one that does
            best against Towline. Towline: seconds in solving and certifying until a certificate has the objective of
-           LIBLINEAR, which NumPy computes from its weights. Times under a millisecond count as one.
+           LIBLINEAR, which NumPy computes from its weights. Times under a millisecond count as one. Where it is not
+           reached within 1.5 times LIBLINEAR's time and 5 s, that time counts.
   ridge    ridge and least squares against Ridge(solver="cholesky") of scikit-learn, all rows in memory.
   lasso    a path of 100 lambdas and 10 folds, a tenth of the rows in memory, against LassoCV with all memory.
   core     covtype with a tenth of the rows in memory, hinge, C = 1, gap 1e-4: how often all rows are read.
