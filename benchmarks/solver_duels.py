@@ -165,9 +165,9 @@ def conclude(bench, cells):
         goal = "at least 10" if c >= 100 else "at least 3"
         if rated:
             whole = mean([cell["ratio"] for cell in rated])
-            text = f"C = {c:g}: geometric mean {whole:.2f} of {len(rated)} cells ({goal})"
+            text = f"C = {c:g}: geometric mean {whole:.2g} of {len(rated)} cells ({goal})"
             if notable:
-                text += f"; {mean(notable):.2f} of the {len(notable)} in which LIBLINEAR takes 10 ms or more"
+                text += f"; {mean(notable):.2g} of the {len(notable)} in which LIBLINEAR takes 10 ms or more"
             bench.notes.append(text)
     slow = [cell for cell in cells if cell["ratio"] and cell.get("peer_seconds", 1) >= NOTABLE_SECONDS]
     rated = sorted((cell for cell in cells if cell["ratio"] is not None), key=lambda cell: cell["ratio"])

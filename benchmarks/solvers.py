@@ -222,6 +222,10 @@ def report(bench, left_out):
     bench.notes.append(f"{met} of {len(done)} cells are met, {len(done) - met} are not; above are the worst.")
     if left_out:
         bench.notes.append(f"{left_out} cells were left out, --limit-seconds was over.")
+    most = bench.options.max_time
+    over = [cell["seconds"] - most for cell in done if cell["seconds"] > most + 1]
+    if over:
+        bench.notes.append(f"{len(over)} cells end more than 1 s after --max-time, at most {max(over):.1f} s.")
     for name in ("loss", "set", "scale", "C", "intercept", "solver"):
         values = dict.fromkeys(cell[name] for cell in bench.facts)
         counts = [[cell["met"] for cell in done if cell[name] == value] for value in values]
