@@ -34,7 +34,7 @@ pub fn of_training(status: Status) -> ExitCode {
     match status {
         Status::Converged | Status::Streamed => ExitCode::SUCCESS,
         Status::Interrupted => ExitCode::from(INTERRUPTED),
-        Status::OutOfPasses | Status::OutOfTime => ExitCode::from(NOT_CONVERGED),
+        Status::OutOfPasses | Status::OutOfTime | Status::OutOfPatience => ExitCode::from(NOT_CONVERGED),
     }
 }
 

@@ -18,7 +18,6 @@ use towline::input::libsvm::Precision;
 use towline::trainer::TrainOptions;
 
 use crate::pack::stop_on_signal;
-use crate::recipe::SolverChoice;
 use crate::trace::Watcher;
 use crate::{show, train};
 use walk::Walk;
@@ -85,9 +84,6 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if train.c.0.len() > 1 && typed.iter().any(|typed| of_lambdas.contains(&typed.as_str())) {
         bail!("a path is along values of C or along lambdas, not both; name one C, or leave the lambdas out");
     }
-    if train.recipe.solver == SolverChoice::Newton {
-        bail!("a path is solved by dual variables or by columns; use --solver auto");
-    }
     if train.method.baseline().is_some() || train.method.own_loss().is_some() {
         bail!("a path needs a method with dual variables; leave --method out");
     }
@@ -112,7 +108,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         talk: !train.quiet && !train.json,
         done: Vec::new(),
     };
-    let mut options = TrainOptions { stop, ..train::options(train, walk.tasks())? };
+    let mut options = TrainOptions { stop, ..train::options(train, typed, walk.tasks())? };
     let along = match !train.restart && walk.go_on(&mut options)? {
         true => None,
         false => points.along,

@@ -66,8 +66,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
     let plan = match arguments.solver {
-        SolverChoice::Newton => {
-            bail!("plans are for --solver dual and columns; Newton steps say themselves what they need")
+        SolverChoice::Gram | SolverChoice::Newton | SolverChoice::InteriorPoint => {
+            bail!("plans are for --solver dual and columns; solvers of second order say themselves what they need")
         }
         SolverChoice::Columns => Plan::for_solver(&store, &objective, Solver::Columns, models as usize, &budget)?.0,
         SolverChoice::Auto if columns::can_train(&objective).is_ok() => {

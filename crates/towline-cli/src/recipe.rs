@@ -53,22 +53,27 @@ pub enum WorkingSet {
 /// How the problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SolverChoice {
-    /// Columns where the penalty makes zeros, features are no fewer than rows or the loss has kinks, and memory holds the rows twice; else dual
+    /// Whichever suits the data: by its shape, the memory, and how fast the gap falls
     Auto,
     /// Dual coordinate descent, for any loss and penalty
     Dual,
     /// Coordinate descent on columns, for the penalties l1, elastic-net and group; losses with kinks need all rows in memory
     Columns,
-    /// Trust-region Newton, for losses with a continuous slope and the penalty l2
+    /// Normal equations from one read, for the squared loss with l2, l1, elastic-net or no penalty
+    Gram,
+    /// Newton's method, for losses with a continuous slope and l2 or no penalty: with the exact Hessian where it fits, else by conjugate gradients
     Newton,
+    /// A primal-dual interior point method, for hinge and epsilon-insensitive with l2 or no penalty
+    InteriorPoint,
 }
+
+/// Options about how rows are visited, which mean dual coordinate descent where they are typed.
+const DUAL_ONLY: [&str; 4] = ["order", "cache_share", "selection", "rounds"];
 
 /// A trainer and what it needs.
 pub enum Recipe {
-    /// By blocks.
+    /// A convex objective, by the solver that suits it.
     Blocks,
-    /// Newton steps in memory or by scans.
-    Newton,
     /// A truncated loss by blocks.
     Truncated(ConvexTrainer, Beginning),
     /// A truncated loss with the index of the store.
@@ -77,11 +82,18 @@ pub enum Recipe {
 
 impl RecipeArguments {
     /// How trainers by blocks solve the problem of the rows in memory. A method with a name means its own way, unless another is typed.
-    pub fn solver(&self, method: Method) -> Solver {
+    pub fn solver(&self, method: Method, typed: &[String]) -> Solver {
         match self.solver {
-            SolverChoice::Auto if method == Method::Auto => Solver::Auto,
+            SolverChoice::Auto
+                if method == Method::Auto && !typed.iter().any(|id| DUAL_ONLY.contains(&id.as_str())) =>
+            {
+                Solver::Auto
+            }
+            SolverChoice::Auto | SolverChoice::Dual => Solver::Dual,
             SolverChoice::Columns => Solver::Columns,
-            SolverChoice::Auto | SolverChoice::Dual | SolverChoice::Newton => Solver::Dual,
+            SolverChoice::Gram => Solver::Gram,
+            SolverChoice::Newton => Solver::Newton,
+            SolverChoice::InteriorPoint => Solver::InteriorPoint,
         }
     }
 
@@ -141,10 +153,12 @@ impl RecipeArguments {
             if !matches!(method, Method::Auto) && method.own_loss().is_none() {
                 bail!("--solver newton is a method of its own; leave --method out");
             }
-            newton::can_train(objective)?;
+            if objective.truncate.is_some() {
+                newton::can_train(objective)?;
+            }
         }
         if objective.truncate.is_none() {
-            return Ok(if indexed.primal { Recipe::Newton } else { Recipe::Blocks });
+            return Ok(Recipe::Blocks);
         }
         if !objective.loss.is_classification() || objective.width() > 1 || !objective.is_plain_l2() {
             bail!(
@@ -177,11 +191,14 @@ impl RecipeArguments {
             None => Ok(()),
         };
         match recipe {
-            Recipe::Blocks => refuse(find(&[&truncated, &with_index]), "is for truncated losses (--truncate)"),
-            Recipe::Newton => refuse(
-                find(&[&truncated, &with_index, &blocks, &[("order", "--order")]]),
-                "means nothing to --solver newton",
-            ),
+            Recipe::Blocks => {
+                let second_order =
+                    matches!(self.solver, SolverChoice::Gram | SolverChoice::Newton | SolverChoice::InteriorPoint);
+                if second_order {
+                    refuse(find(&[&blocks, &[("order", "--order")]]), "is for --solver dual")?;
+                }
+                refuse(find(&[&truncated, &with_index]), "is for truncated losses (--truncate)")
+            }
             Recipe::Truncated(..) => refuse(find(&[&with_index]), "is for training with an index (towline index)"),
             Recipe::Indexed(_) => refuse(find(&[&blocks]), "means nothing to training with an index"),
         }
@@ -214,7 +231,6 @@ impl Recipe {
                 let how = if options.primal { "Newton steps" } else { "dual coordinate descent" };
                 Some(format!("using the index of the store, with {how} (--method trunc-l1-dual and others do without)"))
             }
-            Recipe::Newton => Some("Newton steps in the primal".into()),
             Recipe::Blocks | Recipe::Truncated(..) => None,
         }
     }
@@ -229,9 +245,6 @@ impl Recipe {
     ) -> Result<Vec<Trained>, TrainError> {
         match self {
             Recipe::Blocks => train_all(store.clone(), &options, budget, observer),
-            Recipe::Newton => one_by_one(options, observer, |options, observer| {
-                newton::train(store.clone(), options, budget, observer)
-            }),
             Recipe::Truncated(convex, beginning) => one_by_one(options, observer, |options, observer| {
                 truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
             }),

@@ -68,7 +68,7 @@ pub fn text(
         Status::OutOfPasses if is_baseline => "all passes made",
         Status::Interrupted if is_baseline => "interrupted",
         Status::OutOfPasses => "not converged: --max-passes reached",
-        Status::OutOfTime => "not converged: --max-time reached",
+        Status::OutOfTime | Status::OutOfPatience => "not converged: --max-time reached",
         Status::Interrupted => "interrupted; the same command goes on from here",
         Status::Streamed => "one pass over a stream",
     };

@@ -16,7 +16,7 @@ use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
+use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
 
 use crate::eval::judge;
 use crate::grid::{self, Grid};
@@ -246,11 +246,11 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             notes.iter().filter(|_| talk).for_each(|note| eprintln!("note: {note}"));
             match recipe.note() {
                 Some(note) if talk => eprintln!("note: {note}"),
-                None if talk => announce(&tasks, arguments.recipe.solver(arguments.method), &store, &budget)?,
+                None if talk => announce(&tasks, arguments.recipe.solver(arguments.method, typed), &store, &budget)?,
                 _ => {}
             }
             tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| eprintln!("note: {note}"));
-            let options = TrainOptions { stop, ..options(arguments, tasks)? };
+            let options = TrainOptions { stop, ..options(arguments, typed, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }
     };
@@ -266,8 +266,6 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if arguments.json {
         println!("{}", summary::json(&model.header, pack_seconds, begin, solver, quality.as_ref())?);
     } else if !arguments.quiet {
-        // For ½‖w‖² there is nothing to choose but Newton steps, which have been announced.
-        let solver = solver.filter(|_| !objective.is_plain_l2());
         print!("{}", summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()));
     }
     Ok(match model.header.status {
@@ -281,9 +279,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
 fn solver_name(recipe: &Recipe, trained: &Trained) -> Option<&'static str> {
     match recipe {
         _ if trained.baseline.is_some() => None,
-        Recipe::Newton => Some("newton"),
-        _ if trained.by_columns => Some("columns"),
-        Recipe::Blocks => Some("dual"),
+        Recipe::Blocks => Some(trained.solver.name()),
         Recipe::Truncated(..) | Recipe::Indexed(_) => None,
     }
 }
@@ -306,6 +302,13 @@ fn start_note(task: &Task) -> Option<String> {
 
 /// Says how the budget is spent.
 fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let choice = Choice::new(store, &tasks[0].objective, solver, budget)?;
+    if solver == Solver::Auto || choice.solver.is_second_order() {
+        eprintln!("note: solver {}: {}", choice.solver.name(), choice.why);
+    }
+    if choice.solver.is_second_order() {
+        return Ok(());
+    }
     let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
     eprint!("{}", plan::text(&plan, store.blocks().len()));
     if together < tasks.len() {
@@ -318,7 +321,7 @@ fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) 
 }
 
 /// How to train, as far as it is typed.
-pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
+pub(crate) fn options(arguments: &Arguments, typed: &[String], tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
     if matches!(arguments.method, Method::DaBcd | Method::DBcd) && tasks[0].objective.is_plain_l2() {
         bail!(
             "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
@@ -336,7 +339,8 @@ pub(crate) fn options(arguments: &Arguments, tasks: Vec<Task>) -> anyhow::Result
         rounds: how.rounds,
         seed: arguments.seed,
         centre: arguments.method.centre(),
-        solver: arguments.recipe.solver(arguments.method),
+        solver: arguments.recipe.solver(arguments.method, typed),
+        patience: None,
         working_set: arguments.recipe.working_set == WorkingSet::Auto,
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
         stop: Arc::default(),

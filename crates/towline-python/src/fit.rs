@@ -165,7 +165,7 @@ pub fn status_name(status: Status) -> &'static str {
     match status {
         Status::Converged => "converged",
         Status::OutOfPasses => "out-of-passes",
-        Status::OutOfTime => "out-of-time",
+        Status::OutOfTime | Status::OutOfPatience => "out-of-time",
         Status::Interrupted => "interrupted",
         Status::Streamed => "streamed",
     }

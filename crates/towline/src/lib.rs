@@ -57,6 +57,7 @@ pub mod pack;
 pub mod penalty;
 pub mod predict;
 pub mod residents;
+pub mod second_order;
 pub mod solver;
 pub mod store;
 pub mod stream;

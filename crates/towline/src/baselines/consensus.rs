@@ -29,7 +29,7 @@ use crate::penalty::Penalty;
 use crate::residents::{Residents, View};
 use crate::solver::{self, RowState, Weights};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, Duals, Observer, Plan, READ_AHEAD, Status, Step, TrainError, Trained, WeightsNow};
+use crate::trainer::{Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, WeightsNow};
 
 /// w, w_k, y_k, the sums of both over all blocks, and scratch.
 pub const VECTORS: u64 = 6;
@@ -349,7 +349,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
         let step = Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) };
         self.observer.step(&step, &WeightsNow { models: &[&self.w] });
         let (duals, sums) = (Duals::in_memory(0), Vec::new());
-        Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, by_columns: false, baseline })
+        Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline })
     }
 }
 

@@ -12,7 +12,9 @@ use crate::budget::Budget;
 use crate::loss::Loss;
 use crate::order::{Order, Permutation, shuffle};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Certificate, Cost, Duals, Observer, READ_AHEAD, Status, Step, TrainError, Trained, WeightsNow};
+use crate::trainer::{
+    Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, WeightsNow,
+};
 
 /// A run of a baseline.
 pub struct Passes<'a, L> {
@@ -100,7 +102,7 @@ impl<L: Loss> Passes<'_, L> {
         );
         let baseline = Some(self.options.method);
         let (duals, sums) = (Duals::in_memory(0), Vec::new());
-        Ok(Trained { weights: w, duals, sums, status, certificate, cost, by_columns: false, baseline })
+        Ok(Trained { weights: w, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline })
     }
 
     fn reason_to_stop(&self, begin: Instant) -> Option<Status> {

@@ -179,6 +179,34 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Puts the values of columns from `first` on into `place`, as many as it has. `begin` is the first stored entry that is not below `first`; returns
+    /// the one for the columns behind.
+    pub(crate) fn scatter(&self, begin: usize, first: usize, place: &mut [f64]) -> usize {
+        let end = first + place.len();
+        let mut at = begin;
+        let mut put = |column: usize, value: f64| {
+            let inside = column < end;
+            if inside {
+                place[column - first] = value;
+                at += 1;
+            }
+            inside
+        };
+        match self.kind {
+            Kind::Ones(columns) => columns[begin..].iter().all(|&c| put(c as usize, 1.0)),
+            Kind::Constant(columns, value) => columns[begin..].iter().all(|&c| put(c as usize, value)),
+            Kind::F32(columns, v) => columns[begin..].iter().zip(&v[begin..]).all(|(&c, &v)| put(c as usize, v as f64)),
+            Kind::F64(columns, v) => columns[begin..].iter().zip(&v[begin..]).all(|(&c, &v)| put(c as usize, v)),
+            Kind::WideF32(columns, v) => {
+                columns[begin..].iter().zip(&v[begin..]).all(|(&c, &v)| put(c as usize, v as f64))
+            }
+            Kind::WideF64(columns, v) => columns[begin..].iter().zip(&v[begin..]).all(|(&c, &v)| put(c as usize, v)),
+            Kind::DenseF32(v) => (begin..).zip(&v[begin..]).all(|(c, &v)| put(c, v as f64)),
+            Kind::DenseF64(v) => (begin..).zip(&v[begin..]).all(|(c, &v)| put(c, v)),
+        };
+        at
+    }
+
     /// Column and value of each stored entry, in the stored order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         let kind = self.kind;

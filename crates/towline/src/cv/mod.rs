@@ -14,10 +14,11 @@ pub use folds::{AllBut, Folds};
 
 use crate::budget::Budget;
 use crate::objective::Objective;
+use crate::second_order;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Checkpoint, CheckpointFile, Cost, Observer, Plan, Start, Status, StoreFingerprint, Task, TrainError,
-    TrainOptions, Trained, train_all,
+    Certificate, Checkpoint, CheckpointFile, Choice, Cost, Observer, Plan, RowFilter, Solver, Start, Status,
+    StoreFingerprint, Task, TrainError, TrainOptions, Trained, train_all,
 };
 
 /// What came of one objective.
@@ -81,6 +82,12 @@ pub fn cross_validate(
     let mut points = Vec::with_capacity(objectives.len());
     for group in objectives.chunk_by(|a, b| a.loss == b.loss) {
         let per_fold = group[0].split();
+        let choice = Choice::new(&*run.store, &per_fold[0], how.solver, budget)?;
+        if choice.solver == Solver::Gram && folds_fit(&run.folds) {
+            points.extend(run.from_one_scan(group)?);
+            together = together.max(group.len() * run.folds.count() as usize);
+            continue;
+        }
         let whole = Plan::for_models(&*run.store, &per_fold[0], 1, budget)?;
         let found = match whole.in_memory {
             true => run.along_c(group)?,
@@ -112,7 +119,26 @@ struct Cell {
     tasks: Vec<Task>,
 }
 
+/// Sums over rows are told apart by at most so many folds.
+fn folds_fit(folds: &Folds) -> bool {
+    folds.count() <= 64
+}
+
 impl Validation<'_> {
+    /// The squared loss: everything follows from sums over rows.
+    fn from_one_scan(&mut self, objectives: &[Objective]) -> Result<Vec<Point>, TrainError> {
+        let filter = |held_out| -> Arc<dyn RowFilter> { Arc::new(AllBut { folds: self.folds.clone(), held_out }) };
+        let filters: Vec<Arc<dyn RowFilter>> = (0..self.folds.count()).map(filter).collect();
+        let (store, how) = (self.store.clone(), self.how);
+        let found = second_order::cross_validate(store, objectives, &filters, how, self.budget, &mut self.cost)?;
+        let point = |(objective, scores): (&Objective, Vec<second_order::FoldScore>)| {
+            let gap = scores.iter().map(|score| score.gap).fold(0.0, f64::max);
+            let status = if gap <= how.tolerance { Status::Converged } else { Status::OutOfPasses };
+            Point::new(objective, scores.into_iter().map(|score| score.error).collect(), gap, status)
+        };
+        Ok(objectives.iter().zip(found).map(point).collect())
+    }
+
     /// One C after the other, each from where the last one ended.
     fn along_c(&mut self, objectives: &[Objective]) -> Result<(Vec<Point>, usize), TrainError> {
         let mut order: Vec<usize> = (0..objectives.len()).collect();

@@ -18,7 +18,8 @@ use crate::index::{PageCache, Search};
 use crate::loss::Loss;
 use crate::store::{BlockStore, DiskStore};
 use crate::trainer::{
-    Certificate, Cost, Duals, Identity, Limits, Link, Observer, Status, Step, Task, TrainError, Trained, WeightsNow,
+    Certificate, Cost, Duals, Identity, Limits, Link, Observer, Solver, Status, Step, Task, TrainError, Trained,
+    WeightsNow,
 };
 use crate::truncation::{Known, Sample, first_model};
 
@@ -220,7 +221,16 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     ) -> Result<Trained, TrainError> {
         let cost = self.rounds.cost_so_far(pages, self.common.limits);
         let duals = self.save(pages)?;
-        Ok(Trained { weights, duals, status, certificate, cost, by_columns: false, baseline: None, sums: Vec::new() })
+        Ok(Trained {
+            weights,
+            duals,
+            status,
+            certificate,
+            cost,
+            solver: Solver::Dual,
+            baseline: None,
+            sums: Vec::new(),
+        })
     }
 
     /// Keeps weights if F_s is lower than before.

@@ -2,8 +2,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EpsilonInsensitive, Hinge, Huber, Logistic, Loss, LossError, SmoothLoss, Squared, SquaredEpsilonInsensitive,
-    SquaredHinge,
+    EpsilonInsensitive, Hinge, Huber, Logistic, Loss, LossError, PiecewiseLinear, SmoothLoss, Squared,
+    SquaredEpsilonInsensitive, SquaredHinge,
 };
 
 /// Any of the losses, as named on the command line and in model files.
@@ -56,6 +56,15 @@ pub trait SmoothLossVisitor {
 
     /// Called with the loss as its own type.
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out;
+}
+
+/// Code that is compiled once per loss that is made of straight pieces.
+pub trait PiecewiseVisitor {
+    /// What it returns.
+    type Out;
+
+    /// Called with the loss as its own type.
+    fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out;
 }
 
 macro_rules! each {
@@ -132,6 +141,21 @@ impl AnyLoss {
             AnyLoss::SquaredEpsilonInsensitive(loss) => Ok(visitor.visit(loss)),
             AnyLoss::Huber(loss) => Ok(visitor.visit(loss)),
             AnyLoss::Hinge(_) | AnyLoss::EpsilonInsensitive(_) => Err(LossError::NotSmooth { name: self.name() }),
+        }
+    }
+}
+
+impl AnyLoss {
+    /// Calls the visitor with the loss as its own type if it is made of straight pieces; gives the visitor back if not.
+    pub fn visit_piecewise<V: PiecewiseVisitor>(self, visitor: V) -> Result<V::Out, V> {
+        match self {
+            AnyLoss::Hinge(loss) => Ok(visitor.visit(loss)),
+            AnyLoss::EpsilonInsensitive(loss) => Ok(visitor.visit(loss)),
+            AnyLoss::SquaredHinge(_)
+            | AnyLoss::Logistic(_)
+            | AnyLoss::Squared(_)
+            | AnyLoss::SquaredEpsilonInsensitive(_)
+            | AnyLoss::Huber(_) => Err(visitor),
         }
     }
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{checked_epsilon, deserialize_epsilon};
-use super::{Loss, LossError};
+use super::{Loss, LossError, PiecewiseLinear};
 
 /// max(0, |z - y| - ε)
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +91,15 @@ impl Loss for EpsilonInsensitive {
         } else {
             -size * below
         }
+    }
+}
+
+impl PiecewiseLinear for EpsilonInsensitive {
+    const TERMS: usize = 2;
+
+    #[inline(always)]
+    fn term(&self, y: f64, k: usize) -> (f64, f64) {
+        if k == 0 { (1.0, y - self.epsilon) } else { (-1.0, -y - self.epsilon) }
     }
 }
 

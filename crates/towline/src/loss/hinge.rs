@@ -4,7 +4,7 @@
 //! Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM" (ICML 2008), loss L1.
 use serde::{Deserialize, Serialize};
 
-use super::Loss;
+use super::{Loss, PiecewiseLinear};
 
 /// max(0, 1 - yz)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,15 @@ impl Loss for Hinge {
         }
         // c max(0, m) - αm; exactly zero for a row at the right bound.
         if m > 0.0 { (c - alpha) * m } else { -alpha * m }
+    }
+}
+
+impl PiecewiseLinear for Hinge {
+    const TERMS: usize = 1;
+
+    #[inline(always)]
+    fn term(&self, y: f64, _k: usize) -> (f64, f64) {
+        (y, 1.0)
     }
 }
 

@@ -50,7 +50,7 @@ mod squared_hinge;
 #[cfg(test)]
 mod tests;
 
-pub use any::{ALL, AnyLoss, LossVisitor, SmoothLossVisitor};
+pub use any::{ALL, AnyLoss, LossVisitor, PiecewiseVisitor, SmoothLossVisitor};
 pub use epsilon_insensitive::EpsilonInsensitive;
 pub use hinge::Hinge;
 pub use huber::Huber;
@@ -122,4 +122,13 @@ pub trait SmoothLoss: Loss {
     fn is_quadratic(&self) -> bool {
         false
     }
+}
+
+/// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k = ±1, for interior point methods.
+pub trait PiecewiseLinear: Loss {
+    /// How many terms there are.
+    const TERMS: usize;
+
+    /// (s_k, t_k) for the target y.
+    fn term(&self, y: f64, k: usize) -> (f64, f64);
 }

@@ -9,5 +9,6 @@ mod train;
 mod trust_region;
 
 pub(crate) use rows::Rows;
+pub(crate) use train::train_task;
 pub use train::{NewtonError, can_train, train};
 pub(crate) use trust_region::Minimiser;

@@ -6,7 +6,7 @@ use crate::budget::{Budget, Reservation};
 use crate::residents::Residents;
 use crate::solver::RowState;
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, READ_AHEAD, TrainError, TrainOptions};
+use crate::trainer::{Cost, READ_AHEAD, Task, TrainError};
 
 /// Rows that can be gone through again and again, in the same order.
 pub trait Rows {
@@ -17,7 +17,7 @@ pub trait Rows {
 /// The rows of a store.
 pub struct StoreRows<'a> {
     store: Arc<dyn BlockStore>,
-    options: &'a TrainOptions,
+    task: &'a Task,
     source: Source,
     /// What reading has cost.
     pub cost: Cost,
@@ -30,17 +30,16 @@ enum Source {
 
 impl<'a> StoreRows<'a> {
     /// Reads everything once if it fits into what is left of the budget.
-    pub fn open(store: Arc<dyn BlockStore>, options: &'a TrainOptions, budget: &Budget) -> Result<Self, TrainError> {
+    pub fn open(store: Arc<dyn BlockStore>, task: &'a Task, budget: &Budget) -> Result<Self, TrainError> {
         let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
         let (shape, mut cost) = (store.shape(), Cost::default());
         let bytes =
             Residents::bytes(shape.layout, shape.rows, shape.values) + shape.rows * size_of::<RowState>() as u64;
         let Ok(paid) = budget.reserve("resident rows", bytes) else {
-            return Ok(StoreRows { store, options, source: Source::Scans(Box::new(reader)), cost });
+            return Ok(StoreRows { store, task, source: Source::Scans(Box::new(reader)), cost });
         };
         let mut residents = Residents::with_capacity(shape, shape.rows as usize, shape.values as usize);
         let mut states = Vec::with_capacity(shape.rows as usize);
-        let task = &options.tasks[0];
         let mut first = 0;
         (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
         while let Some(block) = reader.take()? {
@@ -58,7 +57,7 @@ impl<'a> StoreRows<'a> {
         cost.passes = 1;
         Ok(StoreRows {
             store,
-            options,
+            task,
             source: Source::Memory { residents: Box::new(residents), states, _paid: paid },
             cost,
         })
@@ -66,7 +65,7 @@ impl<'a> StoreRows<'a> {
 
     /// Calls `visit` with the position in the store besides.
     pub fn scan_positions(&mut self, mut visit: impl FnMut(u64, Row, f64, f64)) -> Result<(), TrainError> {
-        let StoreRows { store, options, source, cost } = self;
+        let StoreRows { store, task, source, cost } = self;
         let reader = match source {
             Source::Memory { residents, states, .. } => {
                 for (i, state) in states.iter().enumerate() {
@@ -82,8 +81,8 @@ impl<'a> StoreRows<'a> {
             cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
             for i in 0..block.rows() {
                 let (info, position) = (block.info(i), first + i as u64);
-                let (y, c) = options.tasks[0].objective.row(&info);
-                if c > 0.0 && options.tasks[0].keeps(&info, position) {
+                let (y, c) = task.objective.row(&info);
+                if c > 0.0 && task.keeps(&info, position) {
                     visit(position, block.row(i), y, c);
                 }
             }

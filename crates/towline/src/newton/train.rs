@@ -9,7 +9,8 @@ use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Cost, Duals, Limits, Observer, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
+    Certificate, Cost, Duals, Limits, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained,
+    WeightsNow,
 };
 use crate::truncation::weights_of;
 
@@ -52,12 +53,24 @@ pub fn train(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
-    let run = WithLoss { store, options, budget, observer };
-    options.tasks[0].objective.loss.visit_smooth(run).expect("a loss with a continuous slope")
+    train_task(store, &options.tasks[0], options, budget, observer)
+}
+
+/// The same for a task that is not one of the options.
+pub(crate) fn train_task(
+    store: Arc<dyn BlockStore>,
+    task: &Task,
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let run = WithLoss { store, task, options, budget, observer };
+    task.objective.loss.visit_smooth(run).expect("a loss with a continuous slope")
 }
 
 struct WithLoss<'a> {
     store: Arc<dyn BlockStore>,
+    task: &'a Task,
     options: &'a TrainOptions,
     budget: &'a Budget,
     observer: &'a mut dyn Observer,
@@ -67,11 +80,10 @@ impl SmoothLossVisitor for WithLoss<'_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        let WithLoss { store, options, budget, observer } = self;
+        let WithLoss { store, task, options, budget, observer } = self;
         let (begin, limits) = (Instant::now(), Limits::new(options));
         let shape = store.shape();
         let _paid = budget.reserve("Newton steps", Minimiser::<L>::bytes(shape.columns, shape.rows))?;
-        let task = &options.tasks[0];
         let mut w = match &task.start {
             Some(start) if task.start_weights.is_empty() => {
                 let mut duals = Duals::in_memory(shape.rows);
@@ -81,9 +93,9 @@ impl SmoothLossVisitor for WithLoss<'_> {
             _ => task.start_weights.clone(),
         };
         w.resize(shape.columns as usize + 1, 0.0);
-        let mut rows = StoreRows::open(store, options, budget)?;
+        let mut rows = StoreRows::open(store, task, budget)?;
         let read_seconds = begin.elapsed().as_secs_f64();
-        let mut minimiser = Minimiser::begin(loss, w, options.tasks[0].objective.bias, None, &mut rows)?;
+        let mut minimiser = Minimiser::begin(loss, w, task.objective.bias, None, &mut rows)?;
         if minimiser.objective == 0.0 && minimiser.support == 0 && minimiser.w.iter().all(|w| *w == 0.0) {
             return Err(TrainError::NoWeight);
         }
@@ -116,7 +128,7 @@ impl SmoothLossVisitor for WithLoss<'_> {
             iterations += 1;
             save(task, cost, &Duals::in_memory(shape.rows), &minimiser.w)?;
         };
-        let duals = duals(loss, &mut rows, &minimiser.w, options, shape.rows)?;
+        let duals = duals(loss, &mut rows, &minimiser.w, task.objective.bias, shape.rows)?;
         let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
         save(task, cost, &duals, &minimiser.w)?;
         Ok(Trained {
@@ -125,7 +137,7 @@ impl SmoothLossVisitor for WithLoss<'_> {
             status,
             certificate,
             cost,
-            by_columns: false,
+            solver: Solver::Newton,
             baseline: None,
             sums: Vec::new(),
         })
@@ -147,18 +159,12 @@ fn cost(read: Cost, iterations: u64, products: u64, rows: u64, (begin, read_seco
 }
 
 /// `β = -c L'` at the final weights.
-fn duals<L: SmoothLoss>(
-    loss: L,
-    rows: &mut StoreRows,
-    w: &[f64],
-    options: &TrainOptions,
-    count: u64,
-) -> Result<Duals, TrainError> {
+fn duals<L: SmoothLoss>(loss: L, rows: &mut StoreRows, w: &[f64], bias: f64, count: u64) -> Result<Duals, TrainError> {
     let last = w.len() - 1;
     let mut values = vec![0.0; count as usize];
     rows.scan_positions(|position, row, y, c| {
         let (low, high) = loss.dual_bounds(y, c);
-        let z = row.dot(w) + options.tasks[0].objective.bias * w[last];
+        let z = row.dot(w) + bias * w[last];
         values[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
     })?;
     Ok(Duals::Memory(values))

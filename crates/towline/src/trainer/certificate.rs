@@ -12,8 +12,8 @@ use crate::block::Row;
 use crate::loss::Loss;
 use crate::solver::RowState;
 
-/// Multiples of w that are tried. The first is w itself.
-const MULTIPLES: [f64; 8] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005];
+/// Multiples of w that are tried. The first is w itself, the last is no model at all: a run that is stopped early is never worse than that.
+const MULTIPLES: [f64; 9] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005, 0.0];
 
 /// The two sides of the duality gap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

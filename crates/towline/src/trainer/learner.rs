@@ -6,6 +6,7 @@ use super::duals::{Duals, Start, rows_at_once};
 use super::plan::Plan;
 use super::problem::Problem;
 use super::problem_rows::ProblemRows;
+use super::progress::Progress;
 use super::schedule::{GainSchedule, ProximalSchedule};
 use super::{Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
@@ -54,6 +55,7 @@ pub struct Learner<'a> {
     passes: u64,
     gains: GainSchedule,
     proximal_steps: ProximalSchedule,
+    progress: Progress,
     saved: Instant,
 }
 
@@ -88,6 +90,7 @@ impl<'a> Learner<'a> {
             passes: 0,
             gains: GainSchedule::new(options.tolerance),
             proximal_steps: ProximalSchedule::new(options.tolerance, matches!(task.start, Some(Start::Left(..)))),
+            progress: Progress::new(options.patience, options.tolerance),
             saved: Instant::now(),
         };
         if learner.must_sum() && !plan.in_memory {
@@ -232,7 +235,7 @@ impl<'a> Learner<'a> {
             status,
             certificate,
             cost,
-            by_columns: self.by_columns,
+            solver: if self.by_columns { Solver::Columns } else { Solver::Dual },
             baseline: None,
         })
     }

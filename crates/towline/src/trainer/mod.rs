@@ -7,6 +7,7 @@ mod balance;
 mod cache;
 mod certificate;
 mod checkpoint;
+mod choose;
 mod duals;
 mod few_features;
 mod joint;
@@ -18,6 +19,7 @@ mod path;
 mod plan;
 mod problem;
 mod problem_rows;
+mod progress;
 mod proximal;
 mod proximal_certificate;
 mod recipes;
@@ -25,6 +27,7 @@ mod run;
 mod schedule;
 mod side_by_side;
 mod single;
+mod solver;
 mod sparse_rows;
 mod stored_duals;
 mod task;
@@ -40,6 +43,7 @@ pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub use choose::Choice;
 pub(crate) use duals::DualSums;
 pub use duals::{Duals, Left, Start};
 pub(crate) use joint::Joint;
@@ -51,10 +55,11 @@ pub(crate) use plan::READ_AHEAD;
 pub(crate) use problem::{Certify, LookBack, OwnRows, Problem};
 pub(crate) use problem_rows::{ProblemRows, renumber};
 pub(crate) use proximal::Proximal;
-pub(crate) use proximal_certificate::{ProximalScan, Scanned};
+pub(crate) use proximal_certificate::{ProximalScan, Scanned, balance};
 pub use recipes::{train, train_all};
 pub(crate) use side_by_side::{Plain, SideBySide, insert_columns};
 pub(crate) use single::Single;
+pub use solver::Solver;
 pub use task::{RowFilter, Task};
 pub use zero::{AtZero, at_zero};
 
@@ -63,6 +68,7 @@ use crate::budget::BudgetError;
 use crate::columns::ColumnsError;
 use crate::objective::Objective;
 use crate::order::OrderName;
+use crate::second_order::SecondOrderError;
 use crate::store::StoreError;
 
 /// How to train.
@@ -88,8 +94,10 @@ pub struct TrainOptions {
     pub seed: u64,
     /// When the proximal centre moves, with any other penalty than ½‖w‖².
     pub centre: Centre,
-    /// How the problem of the rows in memory is solved.
+    /// Which solver runs.
     pub solver: Solver,
+    /// Coordinate descent gives up when it is expected to take longer than this from now on: another solver would not.
+    pub patience: Option<Duration>,
     /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for penalties that make weights 0.
     pub working_set: bool,
     /// Threads, among which models are shared out. They change nothing but the time.
@@ -118,6 +126,7 @@ impl TrainOptions {
             seed: 0,
             centre: Centre::default(),
             solver: Solver::default(),
+            patience: None,
             working_set: true,
             threads: crate::machine::threads(),
             stop: Arc::default(),
@@ -130,19 +139,6 @@ impl TrainOptions {
     pub fn with_tasks(&self, tasks: Vec<Task>) -> TrainOptions {
         TrainOptions { tasks, stop: self.stop.clone(), ..*self }
     }
-}
-
-/// How the problem of the rows in memory is solved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    /// By columns where that can be done, the budget has room for it, and there are at least as many columns as rows; else dual.
-    #[default]
-    Auto,
-    /// Dual coordinate descent on rows, for any loss and penalty.
-    Dual,
-    /// Primal coordinate descent on columns ([`crate::columns`]).
-    Columns,
 }
 
 /// When the centre of the proximal term moves.
@@ -172,6 +168,9 @@ pub enum Status {
     Interrupted,
     /// All rows of a stream were learnt, each once.
     Streamed,
+    /// Another solver was expected to be faster: only inside a run.
+    #[serde(skip)]
+    OutOfPatience,
 }
 
 impl Status {
@@ -196,8 +195,8 @@ pub struct Trained {
     pub certificate: Certificate,
     /// What it cost.
     pub cost: Cost,
-    /// Whether the solver was coordinate descent on columns.
-    pub by_columns: bool,
+    /// What found it; never `Auto`.
+    pub solver: Solver,
     /// The method, if it is one without dual variables.
     pub baseline: Option<Baseline>,
 }
@@ -338,6 +337,9 @@ pub enum TrainError {
     /// The solver that was asked for cannot do it.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
+    /// The same for solvers of second order.
+    #[error(transparent)]
+    SecondOrder(#[from] SecondOrderError),
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check --class-weight and the sample weights")]
     NoWeight,

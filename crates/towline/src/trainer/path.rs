@@ -5,11 +5,13 @@
 //! are read once. Out of core as many points as fit train together on each loaded block, and the next ones start from the last of them.
 use std::sync::Arc;
 
+use super::choose::Choice;
 use super::duals::{Left, Start};
 use super::plan::Plan;
 use super::recipes::Group;
 use super::{Cost, Observer, Task, TrainError, TrainOptions, Trained};
 use crate::budget::{Budget, BudgetError};
+use crate::second_order;
 use crate::store::BlockStore;
 
 /// What goes on from one point of a path to the next.
@@ -97,6 +99,13 @@ pub fn path<E: From<TrainError>>(
     each: &mut ToldOf<E>,
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
+    let choice = Choice::new(&*store, &first.objective, options.solver, budget)?;
+    if let Some(found) = choice.candidate.filter(|found| found.solver == choice.solver) {
+        let models = chain.models;
+        let trained = second_order::train_path(store, &options.tasks, &found, (options, models), budget, observer)?;
+        trained.chunks(models).enumerate().try_for_each(|(point, together)| each(point * models, together))?;
+        return Ok(Cost::of_all(trained.iter().map(|trained| trained.cost)));
+    }
     let bytes = kept_bytes(&*store, first, budget).map(|bytes| chain.models as u64 * bytes);
     let kept = bytes.and_then(|bytes| budget.reserve("the point before", bytes));
     let _paid = kept.map_err(TrainError::from)?;

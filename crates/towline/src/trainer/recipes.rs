@@ -1,6 +1,7 @@
 //! Names become types here, once a run: the loss, the way from dual variables to weights, and what a model consists of.
 use std::sync::Arc;
 
+use super::choose::train_alike;
 use super::joint::Joint;
 use super::link::Identity;
 use super::path::Chain;
@@ -39,13 +40,26 @@ pub fn train_all(
 ) -> Result<Vec<Trained>, TrainError> {
     let mut all = Vec::with_capacity(options.tasks.len());
     for tasks in options.tasks.chunk_by(|a, b| is_alike(&a.objective, &b.objective)) {
-        let each = &mut |_: usize, trained: &mut Vec<Trained>| {
-            all.append(trained);
-            Ok::<(), TrainError>(())
-        };
-        let group = Group { store: store.clone(), tasks, options, budget, observer: &mut *observer, chain: None, each };
-        group.run()?;
+        all.append(&mut train_alike(&store, tasks, options, budget, observer)?);
     }
+    Ok(all)
+}
+
+/// Trains models that are alike by coordinate descent on rows or on columns.
+pub fn by_coordinates(
+    store: &Arc<dyn BlockStore>,
+    tasks: &[Task],
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let mut all = Vec::with_capacity(tasks.len());
+    let each = &mut |_: usize, trained: &mut Vec<Trained>| {
+        all.append(trained);
+        Ok::<(), TrainError>(())
+    };
+    let store = store.clone();
+    Group { store, tasks, options, budget, observer, chain: None, each }.run()?;
     Ok(all)
 }
 

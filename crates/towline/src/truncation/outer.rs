@@ -11,8 +11,8 @@ use crate::budget::Budget;
 use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Start, Status, Step, Task, TrainError, TrainOptions,
-    Trained, WeightsNow,
+    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Solver, Start, Status, Step, Task, TrainError,
+    TrainOptions, Trained, WeightsNow,
 };
 
 /// What solves a convex problem: [`crate::trainer::train`] or one like it.
@@ -250,7 +250,7 @@ impl Series {
             status,
             certificate,
             cost,
-            by_columns: false,
+            solver: Solver::Dual,
             baseline: None,
             sums: Vec::new(),
         }

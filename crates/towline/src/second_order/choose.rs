@@ -1,0 +1,124 @@
+//! Which solver suits the data, by its shape and by what each would cost.
+use super::gram::Gram;
+use super::{few_rows, least_squares, train};
+use crate::budget::Budget;
+use crate::loss::Loss;
+use crate::objective::Objective;
+use crate::penalty::AnyPenalty;
+use crate::store::{BlockStore, ReadAhead, Shape};
+use crate::trainer::{READ_AHEAD, Solver};
+
+/// Seconds of a multiplication and an addition in a rank-k update, on one core of about 3 GHz. Other machines differ by a factor that all costs share.
+const UPDATE_SECONDS: f64 = 1e-10;
+/// Seconds of looking at a value of a row in a scan.
+const VALUE_SECONDS: f64 = 1.5e-9;
+/// Seconds of a row of an interior point iteration, besides its values.
+const TERM_SECONDS: f64 = 1.5e-7;
+/// Full scans of Newton's method after a sample, and iterations of an interior point method over all rows, or so: what runs on real tables took.
+const NEWTON_STEPS: f64 = 8.0;
+const INTERIOR_STEPS: f64 = 30.0;
+/// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few tables are solved in less.
+const FEW_SWEEPS: f64 = 40.0;
+/// Nor where it takes no longer than this.
+const SHORT_SECONDS: f64 = 0.1;
+
+/// A solver of second order that can do it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Which.
+    pub solver: Solver,
+    /// Whether it works with matrices of rows by rows, and not of features by features.
+    pub by_rows: bool,
+    /// About how long it takes for one model.
+    pub seconds: f64,
+    /// Whether coordinate descent on rows is worth a try before.
+    pub after_dual: bool,
+    /// Whether rows are in memory.
+    pub in_memory: bool,
+}
+
+/// Whether a solver can minimise an objective, whatever the shape of the data.
+pub fn can_train(solver: Solver, objective: &Objective) -> bool {
+    let is_plain = matches!(objective.penalty, AnyPenalty::L2(_) | AnyPenalty::None(_));
+    let is_one = is_plain && objective.width() == 1 && objective.truncate.is_none();
+    let is_smooth = objective.loss.curvature().is_finite();
+    match solver {
+        Solver::Gram => least_squares::can_train(objective),
+        Solver::Newton => is_one && is_smooth,
+        Solver::InteriorPoint => is_one && !is_smooth,
+        Solver::Auto | Solver::Dual | Solver::Columns => false,
+    }
+}
+
+/// The solver of second order for an objective, if there is one.
+pub fn solver_of(objective: &Objective) -> Option<Solver> {
+    let all = [Solver::Gram, Solver::Newton, Solver::InteriorPoint];
+    all.into_iter().find(|&solver| can_train(solver, objective))
+}
+
+/// The solver of second order, or the one that was asked for, if it can minimise `objective` within the budget.
+pub fn candidate(
+    store: &dyn BlockStore,
+    objective: &Objective,
+    asked: Option<Solver>,
+    budget: &Budget,
+) -> Option<Candidate> {
+    let solver = asked.or_else(|| solver_of(objective)).filter(|&solver| can_train(solver, objective))?;
+    if store.resident_columns().is_some() {
+        return None;
+    }
+    let shape = store.shape();
+    let resident = match store.resident() {
+        Some(_) => 0,
+        None => shape.layout.resident_bytes(shape.rows, shape.values),
+    };
+    let free = budget.free_bytes().saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD));
+    let fits = |bytes: u64| bytes <= free;
+    let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
+    // Matrices of rows by rows are smaller where rows are fewer.
+    let by_rows = is_ridge && objective.width() == 1 && shape.rows < shape.columns;
+    let (solver, shape, more, in_memory) = if by_rows {
+        let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
+        let small = reduced(&shape);
+        let needed = few_rows::bytes(shape.rows).saturating_add(train::bytes(&small, solver, true));
+        if !fits(needed.saturating_add(resident)) {
+            return None;
+        }
+        (solver, small, products_seconds(&shape), true)
+    } else {
+        let in_memory = fits(train::bytes(&shape, solver, true).saturating_add(resident));
+        if !in_memory && !fits(train::bytes(&shape, solver, false)) {
+            return None;
+        }
+        (solver, shape, 0.0, in_memory)
+    };
+    let seconds = seconds(&shape, solver) + more;
+    let after_dual = seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep_seconds(&store.shape()));
+    Some(Candidate { solver, by_rows, seconds, after_dual, in_memory })
+}
+
+/// The shape of rows that have as many features as there are rows.
+fn reduced(shape: &Shape) -> Shape {
+    Shape { columns: shape.rows, values: shape.rows * shape.rows, ..*shape }
+}
+
+fn sweep_seconds(shape: &Shape) -> f64 {
+    2.0 * VALUE_SECONDS * shape.values as f64 + 2e-8 * shape.rows as f64
+}
+
+fn products_seconds(shape: &Shape) -> f64 {
+    0.5 * (shape.rows * shape.rows) as f64 * shape.columns as f64 * UPDATE_SECONDS
+}
+
+/// About how long a solver takes.
+fn seconds(shape: &Shape, solver: Solver) -> f64 {
+    let (rows, size) = (shape.rows as f64, shape.columns as f64 + 1.0);
+    let len = shape.values as f64 / rows.max(1.0) + 1.0;
+    let of_row = Gram::row_cost(size, len) * UPDATE_SECONDS + 4.0 * len * VALUE_SECONDS;
+    let factor = size * size * size / 3.0 * UPDATE_SECONDS;
+    match solver {
+        Solver::Gram => rows * of_row + factor,
+        Solver::InteriorPoint => INTERIOR_STEPS * (rows * (of_row + TERM_SECONDS) + 4.0 * factor),
+        _ => NEWTON_STEPS * (rows * of_row + 4.0 * factor),
+    }
+}

@@ -1,0 +1,152 @@
+//! The Cholesky factor of `G + diag(ridge)`, scaled so that columns in metres and in millimetres are the same to it.
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::{MatMut, MatRef, Par};
+
+use super::gram::Gram;
+
+/// What is added to the unit diagonal where the matrix is singular, at first, and by how much it grows if that is not enough.
+const JITTER: (f64, f64) = (1e-14, 100.0);
+/// Corrections of a solution by what it leaves over.
+const REFINEMENTS: usize = 2;
+
+/// `S (G + diag(ridge)) S = L Lᵀ` with S such that the diagonal is 1.
+pub struct Factor {
+    size: usize,
+    scale: Vec<f64>,
+    lower: Vec<f64>,
+    /// The next one is factored here.
+    memory: MemBuffer,
+    residual: Vec<f64>,
+}
+
+impl Factor {
+    /// Bytes of memory for so many columns.
+    pub fn bytes(size: u64) -> u64 {
+        let scratch = cholesky_in_place_scratch::<f64>(size as usize, Par::Seq, Default::default());
+        8 * size.saturating_mul(size + 3) + scratch.size_bytes() as u64
+    }
+
+    /// Room for matrices of this size.
+    pub fn new(size: usize) -> Self {
+        let scratch = cholesky_in_place_scratch::<f64>(size, Par::Seq, Default::default());
+        let (scale, lower, residual) = (vec![1.0; size], vec![0.0; size * size], vec![0.0; size]);
+        Factor { size, scale, lower, memory: MemBuffer::new(scratch), residual }
+    }
+
+    /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0.
+    pub fn find(&mut self, gram: &Gram, ridge: &[f64]) {
+        let size = self.size;
+        for i in 0..size {
+            let diagonal = gram.at(i, i) + ridge[i];
+            self.scale[i] = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
+        }
+        let mut jitter = 0.0;
+        while !self.try_with(gram, jitter) {
+            jitter = if jitter == 0.0 { JITTER.0 } else { jitter * JITTER.1 };
+            if jitter > 1.0 || jitter.is_nan() {
+                // Only where something is no number: a step along the diagonal, which ends the run in an orderly way.
+                self.lower.fill(0.0);
+                (0..size).for_each(|i| self.lower[i * size + i] = 1.0);
+                return;
+            }
+        }
+    }
+
+    fn try_with(&mut self, gram: &Gram, jitter: f64) -> bool {
+        let size = self.size;
+        for i in 0..size {
+            let (from, to) = (&gram.lower()[i * size..][..i], &mut self.lower[i * size..][..=i]);
+            let scale = self.scale[i];
+            to[..i].iter_mut().zip(from).zip(&self.scale).for_each(|((to, g), other)| *to = scale * g * other);
+            // The ridge is in the scale: what is left is 1.
+            to[i] = 1.0 + jitter;
+        }
+        let matrix = MatMut::from_row_major_slice_mut(&mut self.lower, size, size);
+        let done = cholesky_in_place(
+            matrix,
+            Default::default(),
+            Par::Seq,
+            MemStack::new(&mut self.memory),
+            Default::default(),
+        );
+        done.is_ok() && (0..size).all(|i| self.lower[i * size + i].is_finite())
+    }
+
+    /// Row i of L without the scale, for a diagonal of the matrix whose root is `root`.
+    pub fn unscaled(&self, i: usize, root: f64) -> impl Iterator<Item = f64> {
+        let line = &self.lower[i * self.size..][..self.size];
+        line.iter().enumerate().map(move |(j, &x)| if j <= i { root * x } else { 0.0 })
+    }
+
+    fn solve_once(&self, rhs: &mut [f64]) {
+        let size = self.size;
+        rhs.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);
+        let lower = MatRef::from_row_major_slice(&self.lower, size, size);
+        let mut x = MatMut::from_column_major_slice_mut(rhs, size, 1);
+        solve_lower_triangular_in_place(lower, x.as_mut(), Par::Seq);
+        solve_upper_triangular_in_place(lower.transpose(), x.as_mut(), Par::Seq);
+        rhs.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);
+    }
+
+    /// Replaces `rhs` by the solution for the matrix that was factored, refined with the matrix itself.
+    pub fn solve(&mut self, gram: &Gram, ridge: &[f64], rhs: &mut [f64]) {
+        let wanted = rhs.to_vec();
+        self.solve_once(rhs);
+        let mut residual = std::mem::take(&mut self.residual);
+        let mut before = f64::INFINITY;
+        for _ in 0..REFINEMENTS {
+            gram.product(ridge, rhs, &mut residual);
+            residual.iter_mut().zip(&wanted).for_each(|(r, b)| *r = b - *r);
+            self.solve_once(&mut residual);
+            let squares = residual.iter().zip(&self.scale).map(|(r, s)| if *s > 0.0 { (r / s).powi(2) } else { 0.0 });
+            let size: f64 = squares.sum();
+            // A correction that is not smaller than the last one is noise.
+            if size.is_nan() || size >= 0.25 * before {
+                break;
+            }
+            before = size;
+            rhs.iter_mut().zip(&residual).for_each(|(x, r)| *x += r);
+        }
+        self.residual = residual;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Row;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Columns from 1e-6 to 1e6, twice the same column, and a column of zeros.
+        #[test]
+        fn solutions_solve(rows in proptest::collection::vec(proptest::collection::vec(-1.0..1.0f64, 4), 8..40), seed in 0i32..13) {
+            let mut gram = Gram::new(6, 6.0);
+            let scales = [10f64.powi(seed - 6), 1.0, 10f64.powi(6 - seed), 1e-3];
+            for row in &rows {
+                let mut x: Vec<f64> = row.iter().zip(scales).map(|(x, s)| x * s).collect();
+                x.push(x[1]);
+                gram.add(Row::dense(&x), &[0.0], 1.0);
+            }
+            gram.flush();
+            for ridge in [[1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [0.0; 6]] {
+                let mut factor = Factor::new(6);
+                factor.find(&gram, &ridge);
+                let x = [1.0, 2.0, -1.0, 0.5, 2.0, 0.0];
+                let mut b = [0.0; 6];
+                gram.product(&ridge, &x, &mut b);
+                let mut found = b;
+                factor.solve(&gram, &ridge, &mut found);
+                let mut again = [0.0; 6];
+                gram.product(&ridge, &found, &mut again);
+                for i in 0..6 {
+                    let scale = (gram.at(i, i) + ridge[i]).sqrt() * 10.0;
+                    prop_assert!((again[i] - b[i]).abs() <= 1e-7 * (b[i].abs() + scale), "{found:?} {again:?} {b:?}");
+                }
+                prop_assert_eq!(found[5], 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Fewer rows than features: the same problem with as many features as rows.
+//!
+//! With the penalty ½λ‖w‖² the optimum is a sum of rows, `λw = Σ βx`, and all that the problem knows of the data is XXᵀ. Any other rows
+//! with the same products will do: those of its Cholesky factor L, `XXᵀ = LLᵀ`, which have n features instead of d. One matrix serves
+//! every loss, C, fold, class and target.
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::factor::Factor;
+use super::gram::Gram;
+use crate::block::{Block, Layout, ValueKind};
+
+/// Columns that are multiplied at a time.
+const PANEL: usize = 256;
+/// Rows with fewer values than this part of the columns are multiplied one by one.
+const DENSE_PART: f64 = 0.05;
+
+/// Bytes of memory for so many rows, besides them.
+pub fn bytes(rows: u64) -> u64 {
+    // XXᵀ, its factor, and the new rows.
+    Gram::bytes(rows) + Factor::bytes(rows) + 8 * rows * (rows + PANEL as u64) + 64 * rows
+}
+
+/// Rows whose products are those of `rows`, and what they are the rows of.
+pub fn reduce(rows: &Block) -> Block {
+    let count = rows.rows();
+    let products = products(rows);
+    let mut factor = Factor::new(count);
+    factor.find(&products, &vec![0.0; count]);
+    let mut reduced = Block::with_capacity(Layout::new(true, ValueKind::F64), count, count, count * count);
+    for i in 0..count {
+        let line = factor.unscaled(i, products.at(i, i).sqrt());
+        reduced.push(rows.info(i), line.enumerate().map(|(j, x)| (j as u32, x)));
+    }
+    reduced
+}
+
+/// XXᵀ.
+fn products(rows: &Block) -> Gram {
+    let (count, columns) = (rows.rows(), rows.columns());
+    let mut products = Gram::new(count, 0.0);
+    if (rows.values() as f64) < DENSE_PART * count as f64 * columns as f64 {
+        let mut dense = vec![0.0; columns];
+        for i in 0..count {
+            rows.row(i).add_to(&mut dense, 1.0);
+            for j in 0..=i {
+                products.lower_mut()[i * count + j] = rows.row(j).dot(&dense);
+            }
+            rows.row(i).for_each(|j, _| dense[j as usize] = 0.0);
+        }
+        return products;
+    }
+    let mut panel = vec![0.0; count * PANEL];
+    let mut begins = vec![0; count];
+    for first in (0..columns).step_by(PANEL) {
+        let width = PANEL.min(columns - first);
+        panel.fill(0.0);
+        for (i, begin) in begins.iter_mut().enumerate() {
+            *begin = rows.row(i).scatter(*begin, first, &mut panel[i * PANEL..][..width]);
+        }
+        let part = MatRef::from_row_major_slice(&panel, count, PANEL);
+        matmul(
+            MatMut::from_row_major_slice_mut(products.lower_mut(), count, count),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            part,
+            BlockStructure::Rectangular,
+            part.transpose(),
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    }
+    products
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::RowInfo;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn products_stay(values in proptest::collection::vec(proptest::collection::vec(-2.0..2.0f64, 700), 2..9), sparse in any::<bool>()) {
+            let layout = if sparse { Layout::SPARSE_F32 } else { Layout::new(true, ValueKind::F64) };
+            let mut rows = Block::new(layout, 700);
+            for (i, row) in values.iter().enumerate() {
+                let all = row.iter().enumerate().map(|(j, &x)| (j as u32, f64::from(x as f32)));
+                let some: Vec<(u32, f64)> = all.filter(|(j, _)| !sparse || j % 40 == i as u32).collect();
+                rows.push(RowInfo { label: i as f64, weight: 1.0, group: 0, id: i as u64 }, some);
+            }
+            let reduced = reduce(&rows);
+            for i in 0..rows.rows() {
+                let mut dense = vec![0.0; 700];
+                rows.row(i).add_to(&mut dense, 1.0);
+                let mut other = vec![0.0; rows.rows()];
+                reduced.row(i).add_to(&mut other, 1.0);
+                prop_assert_eq!(reduced.info(i), rows.info(i));
+                for j in 0..rows.rows() {
+                    let (a, b) = (rows.row(j).dot(&dense), reduced.row(j).dot(&other));
+                    prop_assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} {b}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Where rows come from: memory, if all of them fit, else scans of the store.
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::block::{Block, Row};
+use crate::budget::{Budget, Reservation};
+use crate::newton::Rows;
+use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::trainer::{Cost, READ_AHEAD, Task, TrainError};
+
+/// All rows of a store.
+pub struct StoreRows {
+    store: Arc<dyn BlockStore>,
+    source: Source,
+    /// What reading has cost.
+    pub cost: Cost,
+}
+
+enum Source {
+    /// The memory of another program.
+    Lent,
+    Memory(Box<Block>, #[allow(dead_code, reason = "holds what the block takes")] Reservation),
+    Scans(Box<ReadAhead>),
+}
+
+impl StoreRows {
+    /// Reads everything once if it is to be in memory.
+    pub fn open(store: Arc<dyn BlockStore>, in_memory: bool, budget: &Budget) -> Result<Self, TrainError> {
+        let cost = Cost { passes: 1, ..Cost::default() };
+        if store.resident().is_some() {
+            return Ok(StoreRows { store, source: Source::Lent, cost });
+        }
+        let reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
+        let mut rows = StoreRows { store, source: Source::Scans(Box::new(reader)), cost: Cost::default() };
+        let shape = rows.store.shape();
+        if !in_memory {
+            return Ok(rows);
+        }
+        let bytes = shape.layout.resident_bytes(shape.rows, shape.values);
+        let paid = budget.reserve("resident rows", bytes)?;
+        let (count, values) = (shape.rows as usize, shape.values as usize);
+        let mut all = Block::with_capacity(shape.layout, shape.columns as usize, count, values);
+        rows.blocks(|block, _| (0..block.rows()).for_each(|i| all.push_from(block, i)))?;
+        rows.source = Source::Memory(Box::new(all), paid);
+        Ok(rows)
+    }
+
+    /// Whether scans read nothing.
+    pub fn in_memory(&self) -> bool {
+        self.memory().is_some()
+    }
+
+    /// The store that they are of.
+    pub fn store(&self) -> &Arc<dyn BlockStore> {
+        &self.store
+    }
+
+    /// All rows, if they are in memory.
+    pub fn memory(&self) -> Option<&Block> {
+        match &self.source {
+            Source::Lent => self.store.resident(),
+            Source::Memory(block, _) => Some(block),
+            Source::Scans(_) => None,
+        }
+    }
+
+    /// Calls `visit` with each block and the position of its first row.
+    pub fn blocks(&mut self, mut visit: impl FnMut(&Block, u64)) -> Result<(), TrainError> {
+        let StoreRows { store, source, cost } = self;
+        let reader = match source {
+            Source::Lent => {
+                store.resident().iter().for_each(|block| visit(block, 0));
+                return Ok(());
+            }
+            Source::Memory(block, _) => {
+                visit(block, 0);
+                return Ok(());
+            }
+            Source::Scans(reader) => reader,
+        };
+        read(store, reader, 1, cost, visit)?;
+        cost.passes += 1;
+        Ok(())
+    }
+
+    /// The same for every `step`-th block of those that are not in memory.
+    pub fn every_block(&mut self, step: usize, visit: impl FnMut(&Block, u64)) -> Result<(), TrainError> {
+        match &mut self.source {
+            Source::Scans(reader) => read(&self.store, reader, step, &mut self.cost, visit),
+            _ => self.blocks(visit),
+        }
+    }
+}
+
+fn read(
+    store: &Arc<dyn BlockStore>,
+    reader: &mut ReadAhead,
+    step: usize,
+    cost: &mut Cost,
+    mut visit: impl FnMut(&Block, u64),
+) -> Result<(), TrainError> {
+    let mut firsts = Vec::with_capacity(store.blocks().len());
+    let mut first = 0;
+    for (id, info) in store.blocks().iter().enumerate() {
+        firsts.push(first);
+        first += u64::from(info.rows);
+        if id % step == 0 {
+            reader.request(BlockId(id as u32));
+        }
+    }
+    let waiting = Instant::now();
+    while let Some(block) = reader.take()? {
+        let id = block.id().0 as usize;
+        cost.bytes_read += store.blocks()[id].stored_bytes;
+        visit(&block, firsts[id]);
+    }
+    cost.read_seconds += waiting.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// The rows of a store that have a part in the objective of one task, numbered from 0.
+pub struct TaskRows<'a> {
+    rows: &'a mut StoreRows,
+    task: &'a Task,
+    /// Position, target and weight of each, where all rows are in memory.
+    known: Option<Vec<Known>>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    position: u32,
+    y: f64,
+    c: f64,
+}
+
+impl<'a> TaskRows<'a> {
+    /// Bytes that it takes for rows in memory.
+    pub fn bytes(rows: u64) -> u64 {
+        rows * size_of::<Known>() as u64
+    }
+
+    /// Those of `task`.
+    pub fn new(rows: &'a mut StoreRows, task: &'a Task) -> Self {
+        let known = rows.memory().map(|block| {
+            let of = |i: usize| {
+                let info = block.info(i);
+                let (y, c) = task.objective.row(&info);
+                (c > 0.0 && task.keeps(&info, i as u64)).then_some(Known { position: i as u32, y, c })
+            };
+            (0..block.rows()).filter_map(of).collect()
+        });
+        TaskRows { rows, task, known }
+    }
+
+    /// The task that they are of.
+    pub fn task(&self) -> &'a Task {
+        self.task
+    }
+
+    /// The rows of the store, to read others than those of the task.
+    pub fn store_rows_mut(&mut self) -> &mut StoreRows {
+        self.rows
+    }
+
+    /// The rows of the store.
+    pub fn store_rows(&self) -> &StoreRows {
+        self.rows
+    }
+
+    /// How many there are, where that is known without a scan.
+    pub fn count(&self) -> Option<usize> {
+        self.known.as_ref().map(Vec::len)
+    }
+
+    /// `wanted` of `count` rows in memory, evenly spread, each with the weight of those that it stands for.
+    pub fn every(&self, count: usize, wanted: usize) -> Vec<(u32, f64, f64)> {
+        let Some(known) = &self.known else { return Vec::new() };
+        let stands_for = count as f64 / wanted as f64;
+        let chosen = (0..wanted).map(|k| known[(k as f64 * stands_for) as usize]);
+        chosen.map(|Known { position, y, c }| (position, y, c * stands_for)).collect()
+    }
+
+    /// Calls `visit` with the position in the store besides.
+    pub fn scan_positions(&mut self, mut visit: impl FnMut(u64, usize, Row, f64, f64)) -> Result<(), TrainError> {
+        self.scan_rows(|position, number, block, i, y, c| visit(position, number, block.row(i), y, c))
+    }
+
+    /// Calls `visit` with position, number, the block in which the row lies and its place there, target and weight.
+    pub fn scan_rows(&mut self, mut visit: impl FnMut(u64, usize, &Block, usize, f64, f64)) -> Result<(), TrainError> {
+        if let (Some(known), Some(block)) = (&self.known, self.rows.memory()) {
+            for (number, &Known { position, y, c }) in known.iter().enumerate() {
+                visit(u64::from(position), number, block, position as usize, y, c);
+            }
+            return Ok(());
+        }
+        let (task, mut number) = (self.task, 0);
+        self.rows.blocks(|block, first| {
+            for i in 0..block.rows() {
+                let (info, position) = (block.info(i), first + i as u64);
+                let (y, c) = task.objective.row(&info);
+                if c > 0.0 && task.keeps(&info, position) {
+                    visit(position, number, block, i, y, c);
+                    number += 1;
+                }
+            }
+        })
+    }
+}
+
+impl Rows for TaskRows<'_> {
+    fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
+        self.scan_positions(|_, number, row, y, c| visit(number, row, y, c))
+    }
+}
+
+/// Some rows in memory, with a weight of their own.
+pub struct Subset<'a> {
+    block: &'a Block,
+    rows: &'a [(u32, f64, f64)],
+}
+
+impl<'a> Subset<'a> {
+    /// Rows of `block` by number, each with its target and weight.
+    pub fn new(block: &'a Block, rows: &'a [(u32, f64, f64)]) -> Self {
+        Subset { block, rows }
+    }
+}
+
+impl Rows for Subset<'_> {
+    fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
+        for (number, &(i, y, c)) in self.rows.iter().enumerate() {
+            visit(number, self.block.row(i as usize), y, c);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Which solver runs, and what happens where it turns out to be slow.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::recipes::by_coordinates;
+use super::{Cost, Limits, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use crate::budget::Budget;
+use crate::newton;
+use crate::objective::Objective;
+use crate::second_order::{self, Candidate, SecondOrderError};
+use crate::store::BlockStore;
+
+/// The solver that a run begins with, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Never `Auto`.
+    pub solver: Solver,
+    /// In a few words, for people.
+    pub why: String,
+    pub(super) candidate: Option<Candidate>,
+}
+
+impl Choice {
+    /// What `options` leads to for models with this objective.
+    pub fn new(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        asked: Solver,
+        budget: &Budget,
+    ) -> Result<Choice, TrainError> {
+        let shape = store.shape();
+        let candidate = match asked {
+            Solver::Dual | Solver::Columns => None,
+            Solver::Auto => second_order::candidate(store, objective, None, budget),
+            solver => {
+                let found = second_order::candidate(store, objective, Some(solver), budget);
+                if found.is_none() && solver == Solver::Newton && newton::can_train(objective).is_ok() {
+                    let why = "conjugate gradients: the Hessian does not fit".to_string();
+                    return Ok(Choice { solver, why, candidate: None });
+                }
+                Some(found.ok_or_else(|| SecondOrderError::of(&shape, objective, solver, budget))?)
+            }
+        };
+        let size = |candidate: &Candidate| match candidate.by_rows {
+            true => format!("{} rows", shape.rows),
+            false => format!("{} features", shape.columns),
+        };
+        Ok(match candidate {
+            Some(found) if asked != Solver::Auto || !found.after_dual => {
+                Choice { solver: found.solver, why: format!("{} are few", size(&found)), candidate }
+            }
+            Some(found) => {
+                let why = format!("{} are not few; {} if that is slow", size(&found), found.solver.name());
+                Choice { solver: Solver::Dual, why, candidate }
+            }
+            None => Choice { solver: asked, why: "features and rows are many".into(), candidate },
+        })
+    }
+}
+
+/// Trains models that are alike by the solver that suits them.
+pub(super) fn train_alike(
+    store: &Arc<dyn BlockStore>,
+    tasks: &[Task],
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let choice = Choice::new(&**store, &tasks[0].objective, options.solver, budget)?;
+    match choice {
+        Choice { candidate: Some(found), solver, .. } if solver == found.solver => {
+            second_order::train_all(store.clone(), tasks, &found, options, budget, observer)
+        }
+        Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
+        Choice { solver: Solver::Newton, .. } => {
+            tasks.iter().map(|task| newton::train_task(store.clone(), task, options, budget, observer)).collect()
+        }
+        Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer),
+    }
+}
+
+/// Coordinate descent as long as it is expected to end sooner; models that it gave up go on with the other solver.
+fn dual_first(
+    store: &Arc<dyn BlockStore>,
+    tasks: &[Task],
+    other: &Candidate,
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let begin = Instant::now();
+    let patience = Some(Duration::from_secs_f64(other.seconds));
+    let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
+    let mut all = by_coordinates(store, tasks, &patient, budget, observer)?;
+    let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
+    if Limits::new(options).is_interrupted() {
+        all.iter_mut().filter(|trained| slow(trained)).for_each(|trained| trained.status = Status::Interrupted);
+    }
+    if !all.iter().any(slow) {
+        return Ok(all);
+    }
+    observer.note(&format!("coordinate descent is slow on these rows; going on with {}", other.solver.name()));
+    let rest = options.max_time.map(|time| time.saturating_sub(begin.elapsed()));
+    for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| slow(trained)) {
+        let again = Task {
+            start_weights: trained.weights.clone(),
+            rows: task.rows.clone(),
+            checkpoint: task.checkpoint.clone(),
+            ..Task::new(task.objective.clone())
+        };
+        let options = TrainOptions { max_time: rest, ..options.with_tasks(Vec::new()) };
+        let mut after = After { before: trained.cost, observer: &mut *observer };
+        let tasks = std::slice::from_ref(&again);
+        let found = second_order::train_all(store.clone(), tasks, other, &options, budget, &mut after)?;
+        for better in found {
+            let cost = better.cost.with(&trained.cost);
+            *trained = Trained { cost, ..better };
+        }
+    }
+    Ok(all)
+}
+
+/// Adds what was spent before to what an observer sees.
+struct After<'a> {
+    before: Cost,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for After<'_> {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
+        self.observer.step(&Step { cost: self.before.with(&step.cost), ..*step }, weights);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.observer.note(text);
+    }
+}

@@ -1,0 +1,40 @@
+//! The solvers by name.
+use serde::{Deserialize, Serialize};
+
+/// How the objective is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Whichever suits the data: by its shape, by the budget, and by how fast the gap falls.
+    #[default]
+    Auto,
+    /// Dual coordinate descent on rows, for any loss and penalty.
+    Dual,
+    /// Primal coordinate descent on columns ([`crate::columns`]).
+    Columns,
+    /// Normal equations from one scan, for the squared loss ([`crate::second_order`]).
+    Gram,
+    /// Newton's method, for losses with a continuous slope: with the exact Hessian where it fits, else by conjugate gradients.
+    Newton,
+    /// A primal-dual interior point method, for the losses hinge and epsilon-insensitive.
+    InteriorPoint,
+}
+
+impl Solver {
+    /// The name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Solver::Auto => "auto",
+            Solver::Dual => "dual",
+            Solver::Columns => "columns",
+            Solver::Gram => "gram",
+            Solver::Newton => "newton",
+            Solver::InteriorPoint => "interior-point",
+        }
+    }
+
+    /// Whether it solves equations of features by features or of rows by rows.
+    pub const fn is_second_order(self) -> bool {
+        matches!(self, Solver::Gram | Solver::Newton | Solver::InteriorPoint)
+    }
+}
