@@ -144,7 +144,7 @@ fn objectives(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyh
     let mut objectives = Vec::new();
     for chosen in arguments.objective.each_loss() {
         for &c in &arguments.c.0 {
-            objectives.push(chosen.objective(c, store, budget)?);
+            objectives.push(chosen.objective(c, true, store, budget)?);
         }
     }
     let regression = |objective: &Objective| !objective.loss.is_classification();

@@ -22,6 +22,7 @@ mod predict;
 mod progress;
 mod recipe;
 mod resume;
+mod scales;
 mod scoring;
 mod show;
 mod size;

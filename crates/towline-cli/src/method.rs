@@ -79,6 +79,11 @@ impl Method {
         matches!(self, Method::Bmd | Method::DaBcd | Method::DBcd)
     }
 
+    /// Whether the objective may have an intercept that is free of the penalty.
+    pub fn can_have_intercept(self) -> bool {
+        self.own_loss().is_none() && self.baseline().is_none()
+    }
+
     /// When the proximal centre moves.
     pub fn centre(self) -> Centre {
         if self == Method::DBcd { Centre::UntilSolved } else { Centre::AfterPass }

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
+use towline::penalty::AnyPenalty;
 use towline::store::DiskStore;
 use towline::store::manifest::Manifest;
 use towline::stream::StreamOptions;
@@ -32,11 +33,14 @@ pub struct ObjectiveArguments {
     #[arg(long, default_value_t = 1.0)]
     delta: f64,
     /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
-    #[arg(long, short = 'B', default_value_t = 0.0, value_parser = liblinear::bias, allow_negative_numbers = true)]
-    bias: f64,
-    /// Fit an intercept that is free of the penalty
+    #[arg(long, short = 'B', value_parser = liblinear::bias, allow_negative_numbers = true)]
+    bias: Option<f64>,
+    /// Fit an intercept that is free of the penalty [default for tables: CSV, Parquet, Arrow]
     #[arg(long, conflicts_with = "bias")]
     intercept: bool,
+    /// Fit none [default for libsvm rows]
+    #[arg(long, conflicts_with_all = ["bias", "intercept"])]
+    no_intercept: bool,
     /// How more than two classes are told apart: each from all others, or all in one objective
     #[arg(long, value_enum, default_value_t = MulticlassChoice::Auto)]
     multiclass: MulticlassChoice,
@@ -73,21 +77,51 @@ impl MulticlassChoice {
     }
 }
 
+/// Which constant there is beside the features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// A constant feature of this value, 0 for none, whose weight is penalised.
+    Feature(f64),
+    /// An intercept that is free of the penalty.
+    Intercept,
+}
+
 impl ObjectiveArguments {
-    /// What is minimised on `store` with this C.
-    pub fn objective(&self, c: f64, store: &DiskStore, budget: &Budget) -> anyhow::Result<Objective> {
+    /// Which constant there is: an intercept for tables, as their users expect, unless something else is typed. Where the method can have no intercept,
+    /// a constant feature of 1 takes the place of one that was not typed.
+    pub fn constant(&self, is_table: bool, can_be_free: bool) -> Constant {
+        match self.bias {
+            Some(bias) => Constant::Feature(bias),
+            None if self.intercept => Constant::Intercept,
+            None if self.no_intercept || !is_table => Constant::Feature(0.0),
+            None if can_be_free => Constant::Intercept,
+            None => Constant::Feature(1.0),
+        }
+    }
+
+    /// What is minimised on `store` with this C; `can_be_free` says whether the method can have an intercept.
+    pub fn objective(
+        &self,
+        c: f64,
+        can_be_free: bool,
+        store: &DiskStore,
+        budget: &Budget,
+    ) -> anyhow::Result<Objective> {
         let multiclass = self.multiclass();
         let loss = self.loss(multiclass)?;
         let c = positive_number("-C", c)?;
         // An intercept is the weight of a constant feature, free of the penalty.
-        let (bias, intercept) = (if self.intercept { 1.0 } else { self.bias }, self.intercept);
+        let (bias, intercept) = match self.constant(store.manifest().named_features, can_be_free) {
+            Constant::Intercept => (1.0, true),
+            Constant::Feature(bias) => (bias, false),
+        };
         let targets = self.targets(loss, multiclass, store.manifest())?;
         let outputs = Objective::new(loss, c, targets.clone()).width();
         let penalty = self.penalty.penalty(self.lambda, outputs, store, budget)?;
         let objective = Objective { bias, penalty, intercept, ..Objective::new(loss, c, targets) };
-        if multiclass == Some(Multiclass::CrammerSinger) && !objective.is_plain_l2() {
+        if multiclass == Some(Multiclass::CrammerSinger) && objective.penalty != AnyPenalty::default() {
             bail!(
-                "--multiclass crammer-singer has the penalty l2 with --lambda 1 and no intercept only; use --bias, --multiclass softmax, or --multiclass ovr"
+                "--multiclass crammer-singer has the penalty l2 with --lambda 1 only; use --multiclass softmax or ovr"
             );
         }
         Ok(objective)
@@ -110,7 +144,8 @@ impl ObjectiveArguments {
         let loss = self.loss(multiclass)?;
         let mut options = StreamOptions::new(loss, positive_number("-C", c)?);
         self.check_regression(loss, multiclass)?;
-        (options.bias, options.positive, options.multiclass) = (self.bias, self.positive.clone(), multiclass);
+        let bias = self.bias.unwrap_or(0.0);
+        (options.bias, options.positive, options.multiclass) = (bias, self.positive.clone(), multiclass);
         for word in &self.class_weight {
             let weight = word.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
             match weight {

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = train::open_store(train, threads, &budget)?;
     let folder = train.output.clone().unwrap_or_else(|| train.data.with_extension("path"));
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let objective = train.objective.objective(train.c.0[0], &store, &budget)?;
+    let objective = train.objective.objective(train.c.0[0], true, &store, &budget)?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
 

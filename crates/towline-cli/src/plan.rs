@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
     let plan = match arguments.solver {
-        SolverChoice::Gram | SolverChoice::Newton | SolverChoice::InteriorPoint => {
+        SolverChoice::Gram | SolverChoice::Newton | SolverChoice::Multipliers => {
             bail!("plans are for --solver dual and columns; solvers of second order say themselves what they need")
         }
         SolverChoice::Columns => Plan::for_solver(&store, &objective, Solver::Columns, models as usize, &budget)?.0,

@@ -26,7 +26,7 @@ use crate::objective::not_negative;
 pub struct RecipeArguments {
     /// Cut losses off at 1 + S, so that outliers count for no more than that [1 for methods that need it]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    truncate: Option<f64>,
+    pub truncate: Option<f64>,
     /// Rows of the convex model that a truncated loss begins with
     #[arg(long, value_name = "N", default_value_t = Beginning::default().rows, value_parser = clap::value_parser!(u64).range(1..))]
     init_rows: u64,
@@ -63,8 +63,8 @@ pub enum SolverChoice {
     Gram,
     /// Newton's method, for losses with a continuous slope and l2 or no penalty: with the exact Hessian where it fits, else by conjugate gradients
     Newton,
-    /// A primal-dual interior point method, for hinge and epsilon-insensitive with l2 or no penalty
-    InteriorPoint,
+    /// The method of multipliers with Newton steps, for hinge and epsilon-insensitive with l2 or no penalty
+    Multipliers,
 }
 
 /// Options about how rows are visited, which mean dual coordinate descent where they are typed.
@@ -93,7 +93,7 @@ impl RecipeArguments {
             SolverChoice::Columns => Solver::Columns,
             SolverChoice::Gram => Solver::Gram,
             SolverChoice::Newton => Solver::Newton,
-            SolverChoice::InteriorPoint => Solver::InteriorPoint,
+            SolverChoice::Multipliers => Solver::Multipliers,
         }
     }
 
@@ -193,7 +193,7 @@ impl RecipeArguments {
         match recipe {
             Recipe::Blocks => {
                 let second_order =
-                    matches!(self.solver, SolverChoice::Gram | SolverChoice::Newton | SolverChoice::InteriorPoint);
+                    matches!(self.solver, SolverChoice::Gram | SolverChoice::Newton | SolverChoice::Multipliers);
                 if second_order {
                     refuse(find(&[&blocks, &[("order", "--order")]]), "is for --solver dual")?;
                 }

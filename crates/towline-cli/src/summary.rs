@@ -67,8 +67,17 @@ pub fn text(
         Status::Converged => "converged",
         Status::OutOfPasses if is_baseline => "all passes made",
         Status::Interrupted if is_baseline => "interrupted",
-        Status::OutOfPasses => "not converged: --max-passes reached",
-        Status::OutOfTime | Status::OutOfPatience => "not converged: --max-time reached",
+        Status::OutOfPasses if solver.is_some_and(|solver| solver != "dual" && solver != "columns") => {
+            "not converged: the precision of the arithmetic is reached; towline pack --scale standard and --precision f64 \
+             leave more of it"
+        }
+        Status::OutOfPasses => {
+            "not converged: --max-passes reached; go on with more of them, with more --memory, or with rows of similar \
+             scale (towline pack --scale standard)"
+        }
+        Status::OutOfTime | Status::OutOfPatience => {
+            "not converged: --max-time reached; the same command with more of it goes on from here"
+        }
         Status::Interrupted => "interrupted; the same command goes on from here",
         Status::Streamed => "one pass over a stream",
     };

@@ -23,13 +23,13 @@ use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::InputArguments;
 use crate::method::{BASELINE_PASSES, Method};
-use crate::objective::{ObjectiveArguments, not_negative, positive_number};
+use crate::objective::{Constant, ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
 use crate::recipe::{Recipe, RecipeArguments, WorkingSet};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{exit, liblinear, plan, size, summary};
+use crate::{exit, liblinear, plan, scales, size, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -209,8 +209,15 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let mut objective = arguments.objective.objective(arguments.one_c()?, &store, &budget)?;
     let mut notes = Vec::new();
+    let can_be_free = arguments.recipe.truncate.is_none() && arguments.method.can_have_intercept();
+    let mut objective = arguments.objective.objective(arguments.one_c()?, can_be_free, &store, &budget)?;
+    if !can_be_free && arguments.objective.constant(store.manifest().named_features, true) == Constant::Intercept {
+        notes.push(
+            "this method has no intercept; a constant feature of 1, whose weight is penalised, takes its place".into(),
+        );
+    }
+    notes.extend(scales::note(&store, &objective, &budget)?);
     let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));

@@ -91,6 +91,11 @@ impl SmoothLoss for Huber {
     fn second(&self, y: f64, z: f64) -> f64 {
         if (z - y).abs() > self.delta { 0.0 } else { 1.0 }
     }
+
+    #[inline]
+    fn majorant(&self, y: f64, z: f64) -> f64 {
+        (self.delta / (z - y).abs()).min(1.0)
+    }
 }
 
 #[cfg(test)]

@@ -118,13 +118,19 @@ pub trait SmoothLoss: Loss {
     /// An element of the generalised second derivative in z: L'' where it exists, one of the one-sided limits elsewhere.
     fn second(&self, y: f64, z: f64) -> f64;
 
+    /// The least h for which the parabola with slope L' and curvature h at z is nowhere below the loss; what iteratively reweighted least squares take for the
+    /// second derivative. For a loss whose slope is constant beyond some point that is more than 0 there.
+    fn majorant(&self, y: f64, z: f64) -> f64 {
+        self.second(y, z)
+    }
+
     /// Whether the second derivative is the same everywhere.
     fn is_quadratic(&self) -> bool {
         false
     }
 }
 
-/// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k = ±1, for interior point methods.
+/// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k = ±1, for the method of multipliers.
 pub trait PiecewiseLinear: Loss {
     /// How many terms there are.
     const TERMS: usize;

@@ -12,11 +12,13 @@ use crate::trainer::{READ_AHEAD, Solver};
 const UPDATE_SECONDS: f64 = 1e-10;
 /// Seconds of looking at a value of a row in a scan.
 const VALUE_SECONDS: f64 = 1.5e-9;
-/// Seconds of a row of an interior point iteration, besides its values.
-const TERM_SECONDS: f64 = 1.5e-7;
-/// Full scans of Newton's method after a sample, and iterations of an interior point method over all rows, or so: what runs on real tables took.
+/// Seconds of a row in a step of the method of multipliers, besides its values.
+const TERM_SECONDS: f64 = 4e-8;
+/// Full scans of Newton's method after a sample, and of the method of multipliers: what runs on real tables took.
 const NEWTON_STEPS: f64 = 8.0;
-const INTERIOR_STEPS: f64 = 30.0;
+const MULTIPLIER_STEPS: f64 = 50.0;
+/// The part of the rows that is on a parabola.
+const CURVED_PART: f64 = 0.1;
 /// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few tables are solved in less.
 const FEW_SWEEPS: f64 = 40.0;
 /// Nor where it takes no longer than this.
@@ -45,14 +47,14 @@ pub fn can_train(solver: Solver, objective: &Objective) -> bool {
     match solver {
         Solver::Gram => least_squares::can_train(objective),
         Solver::Newton => is_one && is_smooth,
-        Solver::InteriorPoint => is_one && !is_smooth,
+        Solver::Multipliers => is_one && !is_smooth,
         Solver::Auto | Solver::Dual | Solver::Columns => false,
     }
 }
 
 /// The solver of second order for an objective, if there is one.
 pub fn solver_of(objective: &Objective) -> Option<Solver> {
-    let all = [Solver::Gram, Solver::Newton, Solver::InteriorPoint];
+    let all = [Solver::Gram, Solver::Newton, Solver::Multipliers];
     all.into_iter().find(|&solver| can_train(solver, objective))
 }
 
@@ -118,7 +120,10 @@ fn seconds(shape: &Shape, solver: Solver) -> f64 {
     let factor = size * size * size / 3.0 * UPDATE_SECONDS;
     match solver {
         Solver::Gram => rows * of_row + factor,
-        Solver::InteriorPoint => INTERIOR_STEPS * (rows * (of_row + TERM_SECONDS) + 4.0 * factor),
+        Solver::Multipliers => {
+            let scan = 2.0 * len * VALUE_SECONDS + TERM_SECONDS;
+            MULTIPLIER_STEPS * (rows * (CURVED_PART * of_row + scan) + 4.0 * factor)
+        }
         _ => NEWTON_STEPS * (rows * of_row + 4.0 * factor),
     }
 }

@@ -6,17 +6,21 @@
 //! | loss | method |
 //! | --- | --- |
 //! | with a continuous slope | Newton's method with the exact Hessian ([`newton`]) |
-//! | made of straight pieces | a primal-dual interior point method ([`interior_point`]) on rows near a kink ([`piecewise`]) |
+//! | made of straight pieces | the method of multipliers around it ([`multipliers`]) |
+//! | squared, with l2, l1, elastic-net or no penalty | normal equations from one scan ([`least_squares`]) |
+//!
+//! Where rows are fewer than features, all of them work with matrices of rows by rows instead ([`few_rows`]). A sample of the rows comes
+//! first ([`sample`]), so that most iterations are cheap.
 mod choose;
 mod error;
 mod factor;
 mod few_rows;
 mod folds;
 mod gram;
-mod interior_point;
 mod lasso;
 mod least_squares;
 mod moments;
+mod multipliers;
 mod near;
 mod newton;
 mod piecewise;

@@ -16,6 +16,9 @@ const FIRST_OCTAVE: i32 = -24;
 /// The least rows of a feature that are near, if it has so many.
 const FEWEST: u32 = 100;
 
+/// Where one bin more would bring this many times as many rows as wanted, it is left out.
+const MOST_TIMES: u32 = 3;
+
 /// How far rows of each feature are from their kinks.
 pub struct Distances {
     /// Rows by feature and bin.
@@ -74,11 +77,16 @@ impl Distances {
             let all: u32 = counts.iter().sum();
             let wanted = ((part * f64::from(all)) as u32).max(FEWEST);
             let mut sum = 0;
-            let reached = |count: &u32| {
+            for (bin, &count) in counts.iter().enumerate() {
+                let before = sum;
                 sum += count;
-                sum >= wanted
-            };
-            counts.iter().position(reached).map_or(f64::INFINITY, end)
+                // Many rows that are the same are not near just because some others are fewer than wanted.
+                let is_lump = sum > MOST_TIMES * wanted && before >= FEWEST;
+                if sum >= wanted {
+                    return if is_lump { end(bin.saturating_sub(1)) } else { end(bin) };
+                }
+            }
+            f64::INFINITY
         };
         self.counts.iter().map(radius).collect()
     }

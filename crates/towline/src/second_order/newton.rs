@@ -15,8 +15,10 @@ use crate::trainer::TrainError;
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;
-/// Halvings of the interval in which the best t is searched.
-const BISECTIONS: usize = 40;
+/// Cuts of the interval in which the best t is searched, at most.
+const BISECTIONS: usize = 60;
+/// Second derivatives are trusted when F can fall by no more than this part of itself.
+const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-12;
 
@@ -44,6 +46,39 @@ impl Quadratic<'_> {
     }
 }
 
+/// What Newton's method asks of the loss of a row, its weight included.
+pub trait RowLoss: Copy {
+    /// The loss of row `i` at margin z.
+    fn value(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+
+    /// Its slope.
+    fn slope(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+
+    /// Its second derivative, or that of a majorant.
+    fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
+}
+
+/// A loss that knows no row from another.
+#[derive(Clone, Copy)]
+pub struct Same<L>(pub L);
+
+impl<L: SmoothLoss> RowLoss for Same<L> {
+    #[inline(always)]
+    fn value(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
+        c * self.0.value(y, z)
+    }
+
+    #[inline(always)]
+    fn slope(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
+        c * self.0.slope(y, z)
+    }
+
+    #[inline(always)]
+    fn second(&self, _i: usize, (y, c): (f64, f64), z: f64, majorant: bool) -> f64 {
+        c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
+    }
+}
+
 /// A run of Newton's method.
 pub struct Newton<'a, L> {
     loss: L,
@@ -58,10 +93,13 @@ pub struct Newton<'a, L> {
     pub gradient: Vec<f64>,
     /// Scans so far.
     pub scans: u64,
-    margins: Vec<f64>,
+    /// w·x of each row.
+    pub margins: Vec<f64>,
+    /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
+    cautious: bool,
 }
 
-impl<'a, L: SmoothLoss> Newton<'a, L> {
+impl<'a, L: RowLoss> Newton<'a, L> {
     /// Bytes of memory for so many weights and rows.
     pub fn bytes(size: u64, rows: u64) -> u64 {
         Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + 2 * 8 * rows
@@ -77,24 +115,24 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
     ) -> Result<Self, TrainError> {
         let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
         let (objective, gradient, margins) = (0.0, Vec::new(), Vec::new());
-        let mut newton = Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins };
+        let mut newton = Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, cautious: true };
         newton.objective = newton.evaluate(rows)?;
         Ok(newton)
     }
 
     /// F at w; gradient, Hessian and margins are those of w afterwards.
     fn evaluate<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
-        let Newton { loss, part, gram, w, margins, .. } = self;
+        let Newton { loss, part, gram, w, margins, cautious, .. } = self;
         let (last, bias) = (w.len() - 1, part.bias);
         let mut gradient = part.gradient(w);
         let mut losses = 0.0;
         gram.clear();
         margins.clear();
-        rows.scan(|_, row, y, c| {
+        rows.scan(|i, row, y, c| {
             let z = row.dot(w) + bias * w[last];
             margins.push(z);
-            losses += c * loss.value(y, z);
-            let (slope, second) = (c * loss.slope(y, z), c * loss.second(y, z));
+            losses += loss.value(i, (y, c), z);
+            let (slope, second) = (loss.slope(i, (y, c), z), loss.second(i, (y, c), z, *cautious));
             if slope != 0.0 {
                 row.add_to(&mut gradient, slope);
                 gradient[last] += slope * bias;
@@ -107,6 +145,11 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
         self.scans += 1;
         self.gradient = gradient;
         Ok(self.part.value(&self.w) + losses)
+    }
+
+    /// ½ Σ ρw² - v̄·w.
+    pub fn penalty(&self) -> f64 {
+        self.part.value(&self.w)
     }
 
     /// The gap of the slopes as dual variables, but for what an intercept asks of them: Σ g²/(2ρ).
@@ -130,6 +173,7 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
+        self.cautious = promised > NEARBY * self.objective;
         let (before, margins, start) = (self.objective, std::mem::take(&mut self.margins), self.w.clone());
         let gradient = std::mem::take(&mut self.gradient);
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
@@ -141,6 +185,7 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
             return Ok(true);
         }
         let t = self.search(rows, &margins, &start, &direction)?;
+        self.cautious |= t < ENOUGH;
         self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
         let found = self.evaluate(rows)?;
         if found >= before || found.is_nan() {
@@ -163,11 +208,12 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
         let mut targets = Vec::with_capacity(margins.len());
         rows.scan(|_, _, y, c| targets.push((y, c)))?;
         let loss = self.loss;
-        let ends = || targets.iter().zip(margins).zip(&self.margins);
+        let ends = || targets.iter().zip(margins).zip(&self.margins).enumerate();
         let derivative = |t: f64| {
             let w: Vec<f64> = start.iter().zip(direction).map(|(w, d)| w + t * d).collect();
             let part: f64 = self.part.gradient(&w).iter().zip(direction).map(|(g, d)| g * d).sum();
-            let losses = ends().map(|((&(y, c), &from), &to)| c * loss.slope(y, from + t * (to - from)) * (to - from));
+            let losses =
+                ends().map(|(i, ((&target, &from), &to))| loss.slope(i, target, from + t * (to - from)) * (to - from));
             part + losses.sum::<f64>()
         };
         let (mut low, mut high) = (0.0, 1.0);
@@ -175,13 +221,14 @@ impl<'a, L: SmoothLoss> Newton<'a, L> {
             return Ok(1.0);
         }
         for _ in 0..BISECTIONS {
-            let middle = 0.5 * (low + high);
-            if derivative(middle) < 0.0 {
-                low = middle
-            } else {
-                high = middle
-            }
-            if high - low < 1e-3 * high {
+            // The root may be many orders of magnitude below 1.
+            let middle = match low > 0.0 {
+                true if high < 4.0 * low => 0.5 * (low + high),
+                true => (low * high).sqrt(),
+                false => 0.03 * high,
+            };
+            if derivative(middle) < 0.0 { low = middle } else { high = middle }
+            if low > 0.0 && high - low < 1e-2 * high {
                 break;
             }
         }

@@ -1,5 +1,5 @@
 //! Training with Newton steps: on a sample of the rows first, then on all of them.
-use super::newton::{Newton, Quadratic};
+use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
 use super::sample::Sample;
 use super::session::Session;
@@ -31,7 +31,7 @@ pub fn train<L: SmoothLoss>(
     if let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)? {
         let block = sample.block(rows);
         let mut some = Subset::new(block, &sample.rows);
-        let mut newton = Newton::begin(loss, part, w, len, &mut some)?;
+        let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
             let promised = newton.promised().1;
             if promised <= SAMPLE_TOLERANCE * newton.objective.abs() || session.reason_to_stop().is_some() {
@@ -43,7 +43,7 @@ pub fn train<L: SmoothLoss>(
         }
         w = newton.w;
     }
-    let mut newton = Newton::begin(loss, part, w, len, rows)?;
+    let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
     let tolerance = session.limits.options().tolerance;
     let (mut scans, mut best, mut stalls) = (0, f64::INFINITY, 0);
@@ -79,7 +79,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     tolerance: f64,
     session: &Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
-    let mut newton = Newton::begin(loss, part, w, len, rows)?;
+    let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     for _ in 0..MOST_STEPS {
         let promised = newton.promised().1;
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {

@@ -2,14 +2,13 @@
 use std::sync::Arc;
 
 use super::choose::Candidate;
-use super::interior_point::{self, InteriorPoint};
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts};
 use super::near::Distances;
-use super::newton::{Newton, Quadratic};
+use super::newton::{Newton, Quadratic, Same};
 use super::rows::{StoreRows, Subset, TaskRows};
 use super::session::Session;
-use super::{few_rows, piecewise, smooth};
+use super::{few_rows, multipliers, piecewise, smooth};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
@@ -26,12 +25,12 @@ pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
             let targets = u64::from(shape.layout.targets);
             return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, targets);
         }
-        // All rows may be near a kink in the end.
-        Solver::InteriorPoint => {
-            let near = if in_memory { shape.rows * (32 + interior_point::row_bytes(2)) } else { 0 };
-            interior_point::bytes(size) + near + 2 * Distances::bytes(size)
+        Solver::Multipliers if in_memory => {
+            Newton::<Same<Squared>>::bytes(size, shape.rows) + shape.rows * (8 + multipliers::row_bytes(2))
         }
-        _ => Newton::<Squared>::bytes(size, shape.rows),
+        // Rows near a kink pay for themselves.
+        Solver::Multipliers => Newton::<Same<Squared>>::bytes(size, 0) + 2 * Distances::bytes(size),
+        _ => Newton::<Same<Squared>>::bytes(size, shape.rows),
     };
     method + of_rows
 }
@@ -184,8 +183,8 @@ impl PiecewiseVisitor for Run<'_> {
         if let Some(reduced) = self.reduced {
             return self.with_few_rows(loss, reduced, |part, (w, len), rows, tolerance, session| {
                 let stop = || session.reason_to_stop().is_some();
-                let found = InteriorPoint::begin(loss, part, w, len, rows)?.run(tolerance, stop)?;
-                Ok((found.w, found.duals, u64::from(found.iterations)))
+                let found = multipliers::solve(loss, part, (w, len), rows, tolerance, stop)?;
+                Ok((found.w, found.duals, found.scans))
             });
         }
         let Run { rows, task, start, budget, session, .. } = self;

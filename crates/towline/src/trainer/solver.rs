@@ -16,8 +16,8 @@ pub enum Solver {
     Gram,
     /// Newton's method, for losses with a continuous slope: with the exact Hessian where it fits, else by conjugate gradients.
     Newton,
-    /// A primal-dual interior point method, for the losses hinge and epsilon-insensitive.
-    InteriorPoint,
+    /// The method of multipliers with Newton steps, for the losses hinge and epsilon-insensitive.
+    Multipliers,
 }
 
 impl Solver {
@@ -29,12 +29,12 @@ impl Solver {
             Solver::Columns => "columns",
             Solver::Gram => "gram",
             Solver::Newton => "newton",
-            Solver::InteriorPoint => "interior-point",
+            Solver::Multipliers => "multipliers",
         }
     }
 
     /// Whether it solves equations of features by features or of rows by rows.
     pub const fn is_second_order(self) -> bool {
-        matches!(self, Solver::Gram | Solver::Newton | Solver::InteriorPoint)
+        matches!(self, Solver::Gram | Solver::Newton | Solver::Multipliers)
     }
 }
