@@ -59,7 +59,7 @@ fn check(penalty: &str, intercept: bool) {
         let rows = rows(loss.is_classification());
         let objective = objective(loss, penalty, intercept);
         let dual = run(&store(&rows, 1), &options(objective.clone(), Solver::Dual), &Budget::unlimited(), "dual");
-        assert!(!dual.by_columns);
+        assert_eq!(dual.solver, Solver::Dual);
         for (blocks, memory) in [(1, Memory::All), (1, Memory::Plenty), (10, Memory::Little)] {
             if memory == Memory::Little && !is_smooth(loss) {
                 continue;
@@ -70,7 +70,7 @@ fn check(penalty: &str, intercept: bool) {
             let found = run(&store, &options(objective.clone(), Solver::Columns), &budget, &case);
             let planned = plan(&store, &objective, &Budget::unlimited()).unwrap().used_bytes();
             assert_eq!(budget.peak_bytes() > planned, memory == Memory::Plenty, "{case}");
-            assert!(found.by_columns, "{case}");
+            assert_eq!(found.solver, Solver::Columns, "{case}");
             let (a, b) = (found.certificate, dual.certificate);
             assert!((a.objective - b.objective).abs() <= 2e-7 * b.objective, "{case}: {a:?} and {b:?}");
             assert!(a.dual_objective <= b.objective * (1.0 + 1e-12), "{case}: {a:?} and {b:?}");

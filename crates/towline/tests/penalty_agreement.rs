@@ -124,8 +124,8 @@ fn objectives_agree_with_other_programs() {
             );
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_eq!(trained.status, Status::Converged, "{name}: {:?}", trained.certificate);
-            assert_eq!(trained.by_columns, solver == Solver::Columns, "{name}");
-            by_columns += usize::from(trained.by_columns);
+            assert_eq!(trained.solver, solver, "{name}");
+            by_columns += usize::from(trained.solver == Solver::Columns);
             let (found, wanted) = (trained.certificate.objective, case.objective);
             assert!((found - wanted).abs() <= AGREEMENT * wanted, "{name}: {found}, there {wanted}");
             let bound = trained.certificate.dual_objective;
