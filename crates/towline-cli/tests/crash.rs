@@ -32,7 +32,8 @@ fn wait_for_work(bench: &Workbench, child: &mut Child, bytes: u64) {
 
 /// Bytes of everything that belongs to a store. Files come and go meanwhile.
 fn written_bytes(bench: &Workbench) -> u64 {
-    let mut folders = vec![bench.path("out.tow"), bench.path("out.tow.partial")];
+    let entries = std::fs::read_dir(bench.path(".")).unwrap().flatten().map(|entry| entry.path());
+    let mut folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
     let mut bytes = 0;
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

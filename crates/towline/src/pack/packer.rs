@@ -18,10 +18,13 @@ use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
 use crate::input::{InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
-use crate::store::StoreError;
+use crate::store::{DiskStore, StoreError};
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
 use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
+
+/// Products of weights with C, rows and lengths must stay numbers.
+const LARGEST_WEIGHT: f64 = 1e100;
 
 /// Everything that is known while rows come in.
 pub struct Packer<'a> {
@@ -37,6 +40,8 @@ pub struct Packer<'a> {
     values: u64,
     /// Values of the longest row.
     longest: u64,
+    /// The largest value without its sign, where rows are mapped.
+    largest: f64,
     /// Rows of older generations.
     old_rows: u64,
     labels: Labels,
@@ -66,11 +71,12 @@ impl<'a> Packer<'a> {
         let source = open()?;
         let named = source.features_are_named();
         let mut features = Features::new(named, writer.folder(), budget)?;
-        fourier::check(options, writer.old())?;
+        fourier::check(options, writer.old().map(DiskStore::manifest))?;
         let mut old = None;
-        if let Some(manifest) = writer.old() {
+        if let Some(store) = writer.old() {
+            let manifest = store.manifest();
             check_fits(manifest, named, options)?;
-            let map = fourier::known_features(writer.folder(), manifest, budget)?;
+            let map = fourier::known_features(store, budget)?;
             features.load(&map, budget)?;
             old = Some((manifest.clone(), map));
         }
@@ -88,6 +94,7 @@ impl<'a> Packer<'a> {
             rows: 0,
             values: 0,
             longest: 0,
+            largest: 0.0,
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
             targets: old.as_ref().map_or_else(SeveralTargets::default, |(m, _)| SeveralTargets::resume(m)),
@@ -121,7 +128,7 @@ impl<'a> Packer<'a> {
     /// Reads all rows, and returns what the reader has to say about them.
     pub fn read_rows(&mut self) -> Result<Vec<String>, PackError> {
         let Some(mut source) = self.source.take() else { return Ok(Vec::new()) };
-        let mut weights = self.options.weights.as_ref().map(WeightFile::open).transpose()?;
+        let mut weights = self.options.weights.as_ref().map(|file| WeightFile::open(file, self.budget)).transpose()?;
         let mut batch = RowBatch::default();
         while source.next_batch(&mut batch)? {
             if self.options.stop.load(Ordering::Relaxed) {
@@ -133,6 +140,7 @@ impl<'a> Packer<'a> {
             self.targets.add(&batch, source.target_names())?;
             self.add_batch(&mut batch)?;
         }
+        self.check_map(self.largest)?;
         let input = || self.sources.first().map_or_else(String::new, |source| source.name.clone());
         if self.rows == 0 {
             return Err(PackError::NoRows { input: input() });
@@ -159,6 +167,7 @@ impl<'a> Packer<'a> {
         }
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.values += batch.values.len() as u64;
+        self.check_numbers(batch)?;
         self.resolve_features(batch)?;
         self.features.count(batch, self.rows, self.is_scaled());
         self.add_statistics(batch)?;
@@ -181,6 +190,34 @@ impl<'a> Packer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses numbers with which training could not compute.
+    fn check_numbers(&mut self, batch: &RowBatch) -> Result<(), PackError> {
+        if let Some(weight) = batch.weights.iter().find(|weight| **weight > LARGEST_WEIGHT) {
+            return Err(PackError::Mismatch {
+                problem: format!("a row has the weight {weight:e}, and sums of weights beyond {LARGEST_WEIGHT:e} are no numbers"),
+                remedy: "divide all weights by the same number".into(),
+            });
+        }
+        if self.options.fourier.is_some() {
+            let before = self.largest;
+            self.largest = batch.values.iter().fold(before, |largest, value| largest.max(value.abs()));
+            // Whether it is too small is known in the end.
+            if self.largest > before.max(1.0) {
+                self.check_map(self.largest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a map whose features would say nothing of rows with values like these.
+    fn check_map(&self, largest: f64) -> Result<(), PackError> {
+        let Some(problem) = self.options.fourier.and_then(|map| map.unfit_for(largest)) else { return Ok(()) };
+        Err(PackError::Mismatch {
+            problem: format!("--gamma is {problem} for values up to {largest:e}: features would be noise or constants"),
+            remedy: "use about 1 over the squared distance of two rows, or scale the data".into(),
+        })
     }
 
     /// Whether features are scaled, which takes exact counts.

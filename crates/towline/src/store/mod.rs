@@ -15,6 +15,7 @@
 mod disk;
 mod error;
 pub mod features;
+pub(crate) mod files;
 pub(crate) mod folder;
 pub mod format;
 mod made;
@@ -26,7 +27,6 @@ mod verify;
 pub mod writer;
 
 pub use disk::DiskStore;
-pub(crate) use disk::{open_file, read_checked};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};
