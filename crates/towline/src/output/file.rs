@@ -8,9 +8,6 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::publish::{make_durable, publish};
 use super::{Claim, Inputs, Kind, OutputError, Seen, name};
 
-/// How much of a file is looked at to see what it is.
-const HEAD_BYTES: u64 = 64 << 10;
-
 /// The place of an output, from the beginning of a run to its end.
 #[derive(Debug)]
 pub struct OutputFile {
@@ -180,7 +177,7 @@ fn look(target: &Path, kind: &Kind) -> Result<Option<(Seen, Permissions)>, Outpu
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(CWD, target, flags, Mode::empty())
         .map_err(|error| OutputError::io(target, "look at it")(error.into()))?;
-    File::from(file).take(HEAD_BYTES).read_to_end(&mut head).map_err(OutputError::io(target, "look at it"))?;
+    File::from(file).take(kind.head_bytes()).read_to_end(&mut head).map_err(OutputError::io(target, "look at it"))?;
     match kind.fits(&head, head.len() as u64 == known.len()) {
         true => Ok(Some((Seen::of(&known), known.permissions()))),
         false => Err(other()),

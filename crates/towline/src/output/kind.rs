@@ -43,6 +43,14 @@ impl Kind {
         }
     }
 
+    /// How much of a file is looked at to see whether it is one.
+    pub fn head_bytes(&self) -> u64 {
+        match self {
+            Kind::Predictions(_) | Kind::Json | Kind::Trace | Kind::Manual => 64 << 10,
+            _ => 64,
+        }
+    }
+
     /// Whether it may go to a pipe or a device as well.
     pub fn is_text(&self) -> bool {
         !matches!(self, Kind::Model | Kind::Duals | Kind::Note(_))

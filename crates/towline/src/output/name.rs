@@ -28,7 +28,7 @@ fn stem(target: &Path) -> Result<Vec<u8>, OutputError> {
 }
 
 fn beside(target: &Path, name: Vec<u8>) -> PathBuf {
-    parent(target).join(OsString::from_vec(name))
+    target.with_file_name(OsString::from_vec(name))
 }
 
 /// A name for an unfinished `target` that nobody else has.

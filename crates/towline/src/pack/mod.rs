@@ -200,12 +200,12 @@ fn pack_opened(
 ) -> Result<Packed, PackError> {
     let writer = StoreWriter::create(output, options.existing, budget)?;
     enough::check(options, budget)?;
+    let mut packer = Packer::new(sources.clone(), open, &writer, options, budget, progress)?;
     if let Some(old) = writer.old() {
         check_not_repeated(&sources, old.manifest(), options)?;
         // Rows that are added to damaged ones would be lost with them.
         old.check_blocks(budget)?;
     }
-    let mut packer = Packer::new(sources, open, &writer, options, budget, progress)?;
     let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs()))?;
     let needs = packer.needs();
     let (manifest, blocks) = packer.write_store(writer).map_err(|error| enough::state(error, needs))?;

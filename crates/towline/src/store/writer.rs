@@ -14,7 +14,7 @@ use super::manifest::{FILE_NAME, FileEntry, Manifest};
 use super::table::{self, Entry};
 use super::{BlockInfo, DiskStore, StoreError};
 use crate::budget::Budget;
-use crate::output::{self, NewFolder, OutputError, create_in};
+use crate::output::{self, Claim, NewFolder, OutputError, create_in};
 
 /// A new block file is begun beyond this size.
 const BLOCK_FILE_BYTES: u64 = 1 << 30;
@@ -80,6 +80,8 @@ pub struct StoreWriter {
     entries: Vec<Entry>,
     open: Option<BlockFile>,
     is_finished: bool,
+    /// Of the store that rows are added to; a new folder has its own.
+    _claim: Option<Claim>,
 }
 
 struct BlockFile {
@@ -137,6 +139,7 @@ impl StoreWriter {
     fn append(target: &Path, budget: &Budget) -> Result<StoreWriter, StoreError> {
         // Looked at first: only a store has a message of its own for not being one.
         Manifest::read(target)?;
+        let claim = Claim::take(target).map_err(busy)?;
         let held = lock(target, target)?;
         let old = DiskStore::open_within(target, budget)?;
         let folder = held.try_clone().map_err(StoreError::io(target, "open it"))?;
@@ -147,7 +150,7 @@ impl StoreWriter {
         writer.generation = next.ok_or_else(|| StoreError::damaged(target, "an impossible generation"))?;
         writer.files = old.manifest().block_files.clone();
         writer.entries = old.entries().to_vec();
-        writer.old = Some(old);
+        (writer.old, writer._claim) = (Some(old), Some(claim));
         Ok(writer)
     }
 
@@ -164,6 +167,7 @@ impl StoreWriter {
             entries: Vec::new(),
             open: None,
             is_finished: false,
+            _claim: None,
         }
     }
 
@@ -244,9 +248,13 @@ impl StoreWriter {
         let path = self.target.clone();
         match self.made.take() {
             // The rename was the last step: the rows are there now, whatever happens.
-            None => self.folder.sync_all().map_err(|source| {
-                StoreError::from(OutputError::NotDurable { path, done: "the rows were added", source })
-            })?,
+            None => {
+                self.folder.sync_all().map_err(|source| {
+                    StoreError::from(OutputError::NotDurable { path, done: "the rows were added", source })
+                })?;
+                // The table of the generation before; failing that, the next writer does it.
+                let _ = remove_unlisted(&self.folder, &self.blocks, &self.target, &manifest);
+            }
             Some(made) => {
                 self.folder.sync_all().map_err(StoreError::io(&self.target, "sync it"))?;
                 made.publish(self.held.as_ref())?;
