@@ -1,19 +1,21 @@
 //! `towline cv`: which C, and which loss, by rows that the models have not seen.
-use std::path::{Path, PathBuf};
+mod unfinished;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use towline::budget::Budget;
-use towline::cv::{Folds, Point, Unfinished, Validated, cross_validate};
+use towline::cv::{Folds, Point, Validated, cross_validate};
 use towline::input::libsvm::Precision;
 use towline::model::Model;
 use towline::objective::Objective;
-use towline::output::{self, Claim, Inputs, Kind, OutputFile};
+use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::DiskStore;
-use towline::trainer::{Status, StoreFingerprint, TrainOptions, train_all};
+use towline::trainer::{Status, TrainOptions, train_all};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
@@ -111,13 +113,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stop: stop.clone(),
         ..TrainOptions::new(objectives[0].clone())
     };
-    let (unfinished, _claim) = unfinished(arguments, &store)?;
+    let (unfinished, _claim) = unfinished::open(arguments, &store)?;
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
     let found =
         cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher);
-    if found.is_err() && is_empty(&unfinished.folder) {
-        remove(&unfinished.folder)?;
+    if found.is_err() && unfinished::is_empty(&unfinished.folder) {
+        unfinished::remove(&unfinished.folder)?;
     }
     let found = found?;
     watcher.finish()?;
@@ -125,7 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }
-    remove(&unfinished.folder)?;
+    unfinished::remove(&unfinished.folder)?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
     let refitted = match &mut place {
         Some(place) => Some(refit(place, &objectives[chosen], &store, &how, &budget, talk)?),
@@ -175,51 +177,6 @@ fn folds(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::R
         true => Folds::stratified(arguments.folds, arguments.seed, store, budget)?,
         false => Folds::new(arguments.folds, arguments.seed, by_group),
     })
-}
-
-/// What the note in the folder of an unfinished run begins with.
-const NOTE: &str = "towline cv:";
-
-/// Where an interrupted run is continued from. What was begun with other folds is thrown away.
-fn unfinished(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<(Unfinished, Claim)> {
-    let folder = arguments.data.with_extension("cv");
-    let note = folder.join("folds");
-    let store = StoreFingerprint::of(store.manifest());
-    let (folds, seed, stratify, split) = (arguments.folds, arguments.seed, arguments.stratify, arguments.split_groups);
-    let claim = Claim::take(&folder)?;
-    let wanted = format!("{NOTE} {folds} folds, seed {seed}, stratify {stratify}, split groups {split}, {store:?}\n");
-    let same = std::fs::read_to_string(&note).is_ok_and(|found| found == wanted);
-    if folder.exists() && (arguments.restart || !same) {
-        remove(&folder)?;
-    }
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    output::replace(&note, Kind::Note(NOTE), |out| out.write_all(wanted.as_bytes()))?;
-    Ok((Unfinished { folder, store }, claim))
-}
-
-/// Whether a run has left nothing to go on from.
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder)
-        .is_ok_and(|mut files| files.all(|file| file.is_ok_and(|file| file.file_name() == "folds")))
-}
-
-/// Removes what a run has left, and nothing else: the folder must hold our files only.
-fn remove(folder: &Path) -> anyhow::Result<()> {
-    let cannot = || format!("cannot remove {}", folder.display());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(cannot)? {
-        let path = entry.with_context(cannot)?.path();
-        let is_ours = path.file_name().is_some_and(|name| name == "folds")
-            || path.extension().is_some_and(|ending| ending == "duals" || ending == "towline-new");
-        if !is_ours || !path.symlink_metadata().is_ok_and(|known| known.is_file()) {
-            bail!("{} is not from towline cv; move it out of the way", path.display());
-        }
-        files.push(path);
-    }
-    if !folder.symlink_metadata().is_ok_and(|known| known.is_dir()) {
-        bail!("{} is a link; remove it, or name the data otherwise", folder.display());
-    }
-    files.iter().try_for_each(std::fs::remove_file).and_then(|()| std::fs::remove_dir(folder)).with_context(cannot)
 }
 
 fn refit(

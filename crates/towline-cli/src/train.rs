@@ -254,7 +254,12 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
                 None if talk => announce(&tasks, arguments.recipe.solver(arguments.method), &store, &budget)?,
                 _ => {}
             }
-            tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| show::say(&format!("note: {note}\n")));
+            tasks
+                .iter()
+                .find_map(start_note)
+                .filter(|_| talk)
+                .iter()
+                .for_each(|note| show::say(&format!("note: {note}\n")));
             let options = TrainOptions { stop, ..options(arguments, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }

@@ -63,7 +63,9 @@ fn a_table_of_any_size_is_refused() {
 #[test]
 fn a_pipe_in_a_store_is_not_waited_for() {
     let bench = store();
-    for name in ["manifest.json", "blocks.1.tab", "features.1.map", "blocks/00000.blk", "index/index.json", "index/pages.dat"] {
+    for name in
+        ["manifest.json", "blocks.1.tab", "features.1.map", "blocks/00000.blk", "index/index.json", "index/pages.dat"]
+    {
         let path = bench.path("a.tow").join(name);
         let kept = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -71,7 +73,8 @@ fn a_pipe_in_a_store_is_not_waited_for() {
         // SAFETY: the string ends with NUL and lives until the call returns.
         assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
         for verb in ["info a.tow", "verify a.tow", "train a.tow -o m.towm -q", "pack a.svm -o a.tow --append -q"] {
-            let child = bench.command(verb).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn();
+            let child =
+                bench.command(verb).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn();
             let ended = within_seconds(child.unwrap(), 60, &format!("{verb} with a pipe at {name}"));
             assert_ne!(ended.code, Some(101), "{verb} {name}: {}", ended.stderr);
         }

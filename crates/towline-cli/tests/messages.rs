@@ -72,7 +72,11 @@ fn a_pipe_that_nobody_reads_ends_quietly() {
             command.stderr(if both { Stdio::from(writer) } else { Stdio::piped() });
             let ended = said(command.output().unwrap());
             assert_eq!(ended.code, Some(0), "{verb}: {}", ended.stderr);
-            assert!(!ended.stderr.contains("panicked") && !ended.stderr.contains("towline:"), "{verb}: {}", ended.stderr);
+            assert!(
+                !ended.stderr.contains("panicked") && !ended.stderr.contains("towline:"),
+                "{verb}: {}",
+                ended.stderr
+            );
         }
     }
 }
@@ -81,7 +85,9 @@ fn a_pipe_that_nobody_reads_ends_quietly() {
 fn errors_keep_their_codes_where_nobody_reads_them() {
     let bench = bench();
     bench.file("bad.svm", "1 x:y\n");
-    for (verb, code) in [("info missing.tow", 1), ("pack bad.svm -o c.tow", 4), ("train a.tow --memory 1k", 3), ("pack", 2)] {
+    for (verb, code) in
+        [("info missing.tow", 1), ("pack bad.svm -o c.tow", 4), ("train a.tow --memory 1k", 3), ("pack", 2)]
+    {
         for redirection in ["2>/dev/full", "2>&-"] {
             assert_eq!(run(&bench, verb, redirection), Some(code), "{verb} {redirection}");
         }

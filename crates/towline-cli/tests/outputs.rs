@@ -11,6 +11,8 @@ mod numbers;
 mod runs;
 mod workbench;
 
+use std::process::Child;
+
 use workbench::Workbench;
 
 /// A folder with `a.svm`, its store `a.tow` and a model `m.towm`.
@@ -31,8 +33,28 @@ fn rows(rows: usize) -> String {
     (0..rows).map(row).collect()
 }
 
-/// Names in the folder that no user has made up.
+/// Waits until the program has made something with this ending in its name, which it does within a minute or never.
+fn wait_for(bench: &Workbench, child: &mut Child, ending: &str) {
+    let begin = std::time::Instant::now();
+    while made_up(bench).iter().all(|name| !name.ends_with(ending)) {
+        assert!(child.try_wait().unwrap().is_none(), "the program has ended before");
+        assert!(begin.elapsed().as_secs() < 60, "there is no {ending}");
+        std::thread::yield_now();
+    }
+}
+
+/// Names in the folder that no user has made up. Files come and go meanwhile.
 fn made_up(bench: &Workbench) -> Vec<String> {
-    let names = bench.contents().into_keys().map(|name| name.display().to_string());
-    names.filter(|name| name.contains("towline-")).collect()
+    let endings = [".towline-new", ".towline-lock", ".towline-unfinished"];
+    let (mut folders, mut found) = (vec![bench.path(".")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let name = path.strip_prefix(bench.path(".")).unwrap().display().to_string();
+            found.extend(endings.iter().any(|ending| name.contains(ending)).then_some(name));
+            if path.symlink_metadata().is_ok_and(|known| known.is_dir()) {
+                folders.push(path);
+            }
+        }
+    }
+    found
 }

@@ -52,7 +52,8 @@ fn a_sync_that_fails_after_the_rows_are_in_says_so() {
     let mut command = std::process::Command::new("strace");
     command.args(["-f", "-e", "trace=fsync", "-o"]).arg(&log).arg(program).current_dir(bench.path("."));
     command.args("pack more.svm -o copy.tow --append -q".split_whitespace());
-    let copied = std::process::Command::new("cp").args(["-r", "a.tow", "copy.tow"]).current_dir(bench.path(".")).status();
+    let copied =
+        std::process::Command::new("cp").args(["-r", "a.tow", "copy.tow"]).current_dir(bench.path(".")).status();
     assert!(copied.unwrap().success());
     if command.status().is_err() {
         return;
@@ -89,7 +90,9 @@ fn blocks_are_synced_before_the_manifest_that_names_them() {
         return;
     }
     let calls = std::fs::read_to_string(&log).unwrap();
-    let at = |wanted: &str| calls.lines().position(|line| line.contains(wanted)).unwrap_or_else(|| panic!("{wanted}: {calls}"));
+    let at = |wanted: &str| {
+        calls.lines().position(|line| line.contains(wanted)).unwrap_or_else(|| panic!("{wanted}: {calls}"))
+    };
     assert!(at("a.tow/blocks>") < at("rename"), "{calls}");
     assert!(calls.lines().last().is_some_and(|line| line.contains("exited")));
     bench.ok("train a.tow -o n.towm -q");

@@ -1,23 +1,16 @@
 //! Two runs at a time, and what is looked at before a long one.
 use std::process::Stdio;
 
-use super::{bench, made_up};
+use super::{bench, made_up, wait_for};
 use crate::workbench::said;
 
 const ENDLESS: &str = "--tolerance 1e-300 --max-passes 1000000000";
-
-/// Waits until a run has claimed its model.
-fn wait_for_claim(bench: &crate::workbench::Workbench) {
-    while made_up(bench).is_empty() {
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn the_second_of_two_trainings_to_one_model_is_told() {
     let bench = bench();
     let mut first = bench.command(&format!("train a.tow -o m2.towm -q --restart {ENDLESS}")).spawn().unwrap();
-    wait_for_claim(&bench);
+    wait_for(&bench, &mut first, "towline-lock");
     let second = bench.run("train a.tow -o m2.towm -q");
     assert_eq!(second.code, Some(1));
     let message = "towline: m2.towm: another run is writing it; wait for it to end, or choose another name\n";
@@ -37,9 +30,9 @@ fn a_store_that_is_replaced_is_read_to_the_end_as_it_was() {
     let objective = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["objective"].clone();
     for round in 0..12 {
         let mut command = bench.command("train a.tow -o m2.towm --json --restart --tolerance 1e-9");
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if round % 3 == 0 {
-            wait_for_claim(&bench);
+            wait_for(&bench, &mut child, "towline-lock");
         }
         bench.ok("pack b.svm -o a.tow --force -q");
         let ended = said(child.wait_with_output().unwrap());

@@ -78,7 +78,7 @@ fn a_generation_that_was_not_finished_is_as_if_it_had_never_begun() {
         }
     };
     before.iter().for_each(|(name, bytes)| write(name, bytes));
-    write(Path::new("manifest.json.new"), &after[manifest]);
+    write(Path::new(".manifest.json.0123456789abcdef.towline-new"), &after[manifest]);
     assert!(contents(&bench.path("out.tow")).len() > before.len());
     assert_eq!(bench.ok("cat out.tow"), parts[0]);
     bench.ok("verify out.tow");

@@ -158,11 +158,7 @@ fn open_raw(
 }
 
 /// The one format of all inputs.
-fn recognise(
-    inputs: &[Input],
-    budget: &Budget,
-    progress: &Progress,
-) -> Result<(Format, Vec<Stream>), InputError> {
+fn recognise(inputs: &[Input], budget: &Budget, progress: &Progress) -> Result<(Format, Vec<Stream>), InputError> {
     let mut first: Option<(Format, String)> = None;
     let mut streams = Vec::with_capacity(inputs.len());
     for input in inputs {

@@ -158,7 +158,9 @@ fn is_direct(path: &Path) -> bool {
 /// The path itself, or where the link at the path leads to.
 pub(crate) fn resolved(path: &Path) -> Result<PathBuf, OutputError> {
     match std::fs::symlink_metadata(path) {
-        Ok(known) if known.is_symlink() => std::fs::canonicalize(path).map_err(OutputError::io(path, "follow the link")),
+        Ok(known) if known.is_symlink() => {
+            std::fs::canonicalize(path).map_err(OutputError::io(path, "follow the link"))
+        }
         _ => Ok(path.to_path_buf()),
     }
 }

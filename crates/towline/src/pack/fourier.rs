@@ -10,10 +10,10 @@ use crate::block::{Block, Layout};
 use crate::budget::{Budget, Reservation};
 use crate::fourier::FourierMap;
 use crate::fourier::columns::{ColumnFrequencies, Mapper, is_cheaper};
-use crate::store::{DiskStore, StoreError};
 use crate::store::features::{self, FeatureMap, NewFeatures};
 use crate::store::manifest::{Manifest, Scale, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
+use crate::store::{DiskStore, StoreError};
 
 /// How rows are mapped, and which ones are written.
 pub struct Mapping {

@@ -13,6 +13,7 @@ mod fourier;
 mod intern;
 mod labels;
 mod packer;
+mod range;
 mod rows;
 mod scale;
 mod several;
@@ -225,9 +226,7 @@ fn check_not_repeated(sources: &[Source], old: &Manifest, options: &PackOptions)
     };
     let found = sources.iter().find_map(|new| Some((new, old.sources.iter().find(|known| is_same(new, known))?)));
     match found {
-        Some((new, known)) => {
-            Err(PackError::Repeated { input: new.name.clone(), generation: known.generation })
-        }
+        Some((new, known)) => Err(PackError::Repeated { input: new.name.clone(), generation: known.generation }),
         None => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use super::enough::{Needs, fixed_bytes};
 use super::fourier::{self, Mapping};
 use super::intern::Features;
 use super::labels::{Labels, RowStatistics};
+use super::range::Range;
 use super::rows::{Place, WaitingRows};
 use super::scale::Statistics;
 use super::several::SeveralTargets;
@@ -18,13 +19,10 @@ use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
 use crate::input::{InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
-use crate::store::{DiskStore, StoreError};
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
 use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
-
-/// Products of weights with C, rows and lengths must stay numbers.
-const LARGEST_WEIGHT: f64 = 1e100;
+use crate::store::{DiskStore, StoreError};
 
 /// Everything that is known while rows come in.
 pub struct Packer<'a> {
@@ -40,8 +38,7 @@ pub struct Packer<'a> {
     values: u64,
     /// Values of the longest row.
     longest: u64,
-    /// The largest value without its sign, where rows are mapped.
-    largest: f64,
+    range: Range,
     /// Rows of older generations.
     old_rows: u64,
     labels: Labels,
@@ -94,7 +91,7 @@ impl<'a> Packer<'a> {
             rows: 0,
             values: 0,
             longest: 0,
-            largest: 0.0,
+            range: Range::new(options.fourier),
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
             targets: old.as_ref().map_or_else(SeveralTargets::default, |(m, _)| SeveralTargets::resume(m)),
@@ -140,7 +137,7 @@ impl<'a> Packer<'a> {
             self.targets.add(&batch, source.target_names())?;
             self.add_batch(&mut batch)?;
         }
-        self.check_map(self.largest)?;
+        self.range.end()?;
         let input = || self.sources.first().map_or_else(String::new, |source| source.name.clone());
         if self.rows == 0 {
             return Err(PackError::NoRows { input: input() });
@@ -167,7 +164,7 @@ impl<'a> Packer<'a> {
         }
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.values += batch.values.len() as u64;
-        self.check_numbers(batch)?;
+        self.range.add(batch)?;
         self.resolve_features(batch)?;
         self.features.count(batch, self.rows, self.is_scaled());
         self.add_statistics(batch)?;
@@ -190,34 +187,6 @@ impl<'a> Packer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Refuses numbers with which training could not compute.
-    fn check_numbers(&mut self, batch: &RowBatch) -> Result<(), PackError> {
-        if let Some(weight) = batch.weights.iter().find(|weight| **weight > LARGEST_WEIGHT) {
-            return Err(PackError::Mismatch {
-                problem: format!("a row has the weight {weight:e}, and sums of weights beyond {LARGEST_WEIGHT:e} are no numbers"),
-                remedy: "divide all weights by the same number".into(),
-            });
-        }
-        if self.options.fourier.is_some() {
-            let before = self.largest;
-            self.largest = batch.values.iter().fold(before, |largest, value| largest.max(value.abs()));
-            // Whether it is too small is known in the end.
-            if self.largest > before.max(1.0) {
-                self.check_map(self.largest)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a map whose features would say nothing of rows with values like these.
-    fn check_map(&self, largest: f64) -> Result<(), PackError> {
-        let Some(problem) = self.options.fourier.and_then(|map| map.unfit_for(largest)) else { return Ok(()) };
-        Err(PackError::Mismatch {
-            problem: format!("--gamma is {problem} for values up to {largest:e}: features would be noise or constants"),
-            remedy: "use about 1 over the squared distance of two rows, or scale the data".into(),
-        })
     }
 
     /// Whether features are scaled, which takes exact counts.

@@ -98,10 +98,7 @@ pub(super) fn checked_path(store: &Path, name: &str) -> Result<PathBuf, StoreErr
 const ATTEMPTS: usize = 100;
 
 /// Opens what lies at `path`, once more whenever it was replaced on the way.
-pub(crate) fn while_it_changes<T>(
-    path: &Path,
-    open: impl Fn() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+pub(crate) fn while_it_changes<T>(path: &Path, open: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let state = || [FILE_NAME, "index/index.json", ""].map(|name| Seen::at(&path.join(name)));
     let mut before = state();
     for _ in 1..ATTEMPTS {

@@ -26,7 +26,8 @@ pub(crate) fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
 /// The folder of block files, which must be a folder of the store and no link to elsewhere: files in it are removed and written.
 pub(super) fn open_blocks(store: &File, path: &Path) -> Result<File, StoreError> {
     let blocks = path.join(BLOCK_FOLDER);
-    let damaged = |error| StoreError::damaged(&blocks, format!("it is no folder that rows could be added to ({error})"));
+    let damaged =
+        |error| StoreError::damaged(&blocks, format!("it is no folder that rows could be added to ({error})"));
     open_folder(store, Path::new(BLOCK_FOLDER)).map_err(damaged)
 }
 
@@ -88,12 +89,7 @@ pub(super) fn foreign(store: &File, path: &Path) -> Result<Option<String>, Store
 }
 
 /// Removes files that have names of ours and that the manifest does not list.
-pub(super) fn remove_unlisted(
-    store: &File,
-    blocks: &File,
-    path: &Path,
-    manifest: &Manifest,
-) -> Result<(), StoreError> {
+pub(super) fn remove_unlisted(store: &File, blocks: &File, path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let files = || std::iter::once(&manifest.table).chain(&manifest.feature_maps).chain(&manifest.block_files);
     let remove = |folder: &File, name: &str| match unlinkat(folder, name, AtFlags::empty()) {
         Ok(()) => Ok(()),

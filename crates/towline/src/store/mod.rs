@@ -12,6 +12,7 @@
 //! store.read(BlockId(0), &mut ReadBuffers::default(), &mut block).unwrap();
 //! assert_eq!(block.row(0).dot(&[1.0, 1.0, 1.0]), 2.5);
 //! ```
+mod checked_file;
 mod disk;
 mod error;
 pub mod features;

@@ -4,10 +4,11 @@
 //! files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a crash leaves
 //! behind is not part of any store, and the next writer removes it.
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+pub use super::checked_file::CheckedFile;
 use super::folder::{foreign, lock, open_blocks, remove_unlisted, write_synced};
 use super::format::Header;
 use super::manifest::{FILE_NAME, FileEntry, Manifest};
@@ -21,47 +22,6 @@ const BLOCK_FILE_BYTES: u64 = 1 << 30;
 pub(super) const BLOCK_FOLDER: &str = "blocks";
 /// Start writing back after this many bytes, so that the final sync has little left to do.
 const WRITE_BACK_BYTES: u64 = 8 << 20;
-
-/// A file that keeps the checksum of what was written to it.
-pub struct CheckedFile {
-    path: PathBuf,
-    name: String,
-    out: BufWriter<File>,
-    bytes: u64,
-    checksum: u32,
-}
-
-impl CheckedFile {
-    fn create(folder: &File, path: PathBuf, name: String) -> Result<Self, StoreError> {
-        let file = create_in(folder, &name).map_err(StoreError::io(&path, "create it"))?;
-        Ok(CheckedFile { path, name, out: BufWriter::with_capacity(1 << 16, file), bytes: 0, checksum: 0 })
-    }
-
-    /// Appends `bytes`.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.out.write_all(bytes).map_err(StoreError::io(&self.path, "write it"))?;
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Appends everything that `source` has.
-    pub fn copy(&mut self, source: &mut dyn Read) -> Result<(), StoreError> {
-        let mut buffer = [0u8; 1 << 13];
-        loop {
-            match source.read(&mut buffer).map_err(StoreError::io(&self.path, "copy to it"))? {
-                0 => return Ok(()),
-                n => self.write(&buffer[..n])?,
-            }
-        }
-    }
-
-    fn finish(self) -> Result<FileEntry, StoreError> {
-        let file = self.out.into_inner().map_err(|e| StoreError::io(&self.path, "write it")(e.into_error()))?;
-        file.sync_all().map_err(StoreError::io(&self.path, "sync it"))?;
-        Ok(FileEntry { name: self.name, bytes: self.bytes, checksum: self.checksum })
-    }
-}
 
 /// Writes the blocks of a new store, or of a new generation of an old one.
 pub struct StoreWriter {

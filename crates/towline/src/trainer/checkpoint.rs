@@ -31,8 +31,7 @@ const SPARSE: u32 = 2;
 const LARGEST_HEADER: u64 = 1 << 20;
 
 /// What a run says whose numbers have grown beyond all bounds.
-const NOT_FINITE: &str =
-    "a dual variable is not a finite number; use a smaller C, or scale labels, weights and values";
+const NOT_FINITE: &str = "a dual variable is not a finite number; use a smaller C, or scale labels, weights and values";
 
 /// Which data dual variables belong to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
