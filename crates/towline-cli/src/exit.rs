@@ -77,20 +77,19 @@ fn words(error: &anyhow::Error) -> String {
 
 /// What could not be written, whichever part of the program was at it.
 fn output_error(error: &anyhow::Error) -> Option<&OutputError> {
-    let of_store = |error| match error {
-        &StoreError::Output(ref found) => Some(found),
-        _ => None,
-    };
     if let Some(found) = error.downcast_ref::<OutputError>() {
         return Some(found);
     }
     if let Some(ModelError::Output(found)) = error.downcast_ref() {
         return Some(found);
     }
-    if let Some(PackError::Store(found)) = error.downcast_ref() {
-        return of_store(found);
+    if let Some(PackError::Store(StoreError::Output(found))) = error.downcast_ref() {
+        return Some(found);
     }
-    error.downcast_ref().and_then(of_store)
+    match error.downcast_ref() {
+        Some(StoreError::Output(found)) => Some(found),
+        _ => None,
+    }
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {

@@ -20,7 +20,7 @@ fn limited(bench: &Workbench, megabytes: u64, arguments: &str) -> Said {
 
 fn store() -> Workbench {
     let bench = Workbench::new();
-    let row = |i: usize| format!("{} {}:1\n", if i % 2 == 0 { 1 } else { -1 }, 1 + i % 9);
+    let row = |i: usize| format!("{} {}:1\n", if i.is_multiple_of(2) { 1 } else { -1 }, 1 + i % 9);
     bench.file("a.svm", (0..300).map(row).collect::<String>());
     bench.ok("pack a.svm -o a.tow -q");
     bench.ok("index a.tow -q");

@@ -25,7 +25,8 @@ const VERBS: [&str; 14] = [
 
 fn bench() -> Workbench {
     let bench = Workbench::new();
-    let row = |i: usize| format!("{} {}:1 9:{}\n", if i % 2 == 0 { 1 } else { -1 }, 1 + i % 2 + 2 * (i % 3), i % 5);
+    let row =
+        |i: usize| format!("{} {}:1 9:{}\n", if i.is_multiple_of(2) { 1 } else { -1 }, 1 + i % 2 + 2 * (i % 3), i % 5);
     bench.file("a.svm", (0..200).map(row).collect::<String>());
     bench.ok("pack a.svm -o a.tow -q");
     bench.ok("train a.tow -o m.towm -q");

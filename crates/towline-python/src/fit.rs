@@ -11,7 +11,7 @@ use towline::loss::AnyLoss;
 use towline::model::Model as LibraryModel;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
-use towline::store::features::{FeatureMap, FeatureName};
+use towline::store::features::FeatureName;
 use towline::store::{BlockStore, DiskStore, MemoryStore};
 use towline::trainer::{self, Start, Status, Task, TrainError, TrainOptions, Trained};
 use towline::truncation::{self, Beginning};

@@ -1,5 +1,4 @@
 //! Models: bytes, files, weights by feature, and scores for files.
-use std::io::Write;
 use std::path::PathBuf;
 
 use numpy::ndarray::{Array2, ArrayView2};

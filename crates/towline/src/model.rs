@@ -301,7 +301,15 @@ impl Model {
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         let io = |source| ModelError::Io { path: path.to_path_buf(), action: "read it", source };
         let mut bytes = Vec::new();
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(io)?;
+        let mut file = File::open(path).map_err(io)?;
+        (&file).take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(io)?;
+        // What is no model, or a file of holes, may have any size.
+        let size = file.metadata().map_err(io)?.len();
+        if bytes == MAGIC && bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX)).is_err() {
+            return Err(damaged(path, format!("its {size} bytes are more than memory holds")));
+        } else if bytes == MAGIC {
+            file.read_to_end(&mut bytes).map_err(io)?;
+        }
         Model::from_bytes(&bytes).map_err(|problem| damaged(path, problem))
     }
 

@@ -58,6 +58,10 @@ fn force_does_not_lose_what_is_no_part_of_a_store() {
         std::fs::remove_file(path).unwrap();
     }
     bench.ok("pack a.svm -o a.tow --force -q");
+    bench.ok("index a.tow -q");
+    let path = bench.file("a.tow/index/thesis.txt", "mine");
+    assert_eq!(bench.run("index a.tow -q").code, Some(1));
+    assert!(path.exists());
     bench.file("web/manifest.json", "{}");
     bench.file("web/index.html", "mine");
     assert_eq!(bench.run("pack a.svm -o web --force -q").code, Some(1));

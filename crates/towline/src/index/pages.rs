@@ -8,7 +8,7 @@ use super::nodes::{ENTRY_BYTES, NO_NODE, Node};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::output::{NewFolder, create_in, open_folder};
-use crate::store::folder::{lock, write_synced};
+use crate::store::folder::{foreign_in_index, lock, write_synced};
 use crate::store::format::{self, Scratch};
 use crate::store::manifest::{FileEntry, sealed};
 use crate::store::{DiskStore, StoreError};
@@ -43,7 +43,11 @@ impl PageWriter {
         let old = match target.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             _ if target.join(FILE_NAME).is_file() => {
-                Some(open_folder(rustix::fs::CWD, &target).map_err(StoreError::io(&target, "open it"))?)
+                let old = open_folder(rustix::fs::CWD, &target).map_err(StoreError::io(&target, "open it"))?;
+                if let Some(name) = foreign_in_index(&old, &target)? {
+                    return Err(StoreError::Foreign { path: target, name });
+                }
+                Some(old)
             }
             _ => return Err(StoreError::Foreign { path: path.to_path_buf(), name: FOLDER.to_string() }),
         };

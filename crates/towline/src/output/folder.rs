@@ -84,9 +84,12 @@ impl NewFolder {
             unmark(&self.handle);
         }
         published?;
-        if old.is_some() {
+        match old {
             // Failing that, the next run does it.
-            let _ = fs::remove_dir_all(&self.path);
+            Some(_) if Seen::at(&self.path) == seen => drop(fs::remove_dir_all(&self.path)),
+            // Somebody has taken it away before it could be replaced.
+            Some(old) => unmark(old),
+            None => {}
         }
         make_durable(&self.target, "it is written")
     }

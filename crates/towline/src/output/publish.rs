@@ -62,6 +62,10 @@ fn take_free_name(unfinished: &Path, target: &Path) -> io::Result<()> {
 
 /// Swaps the two, and looks at what came out: anything but `seen` goes back.
 fn replace(unfinished: &Path, target: &Path, seen: Seen) -> Result<(), OutputError> {
+    // A kill between the two swaps would leave what came out under a name of ours: so it is looked at before, too.
+    if Seen::at(target).is_some_and(|there| there != seen) {
+        return Err(keep_elsewhere(unfinished, target));
+    }
     match renameat_with(CWD, unfinished, CWD, target, RenameFlags::EXCHANGE) {
         Ok(()) if Seen::at(unfinished) == Some(seen) => Ok(()),
         Ok(()) => {

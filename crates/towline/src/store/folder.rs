@@ -88,6 +88,12 @@ pub(super) fn foreign(store: &File, path: &Path) -> Result<Option<String>, Store
     Ok(None)
 }
 
+/// Something in the folder of an index that no index has, if there is any.
+pub(crate) fn foreign_in_index(index: &File, path: &Path) -> Result<Option<String>, StoreError> {
+    let is_ours = |name: &str| INDEX_FILES.contains(&name) || name == MARKER;
+    Ok(entries(index, path)?.into_iter().map(|(name, _)| name).find(|name| !is_ours(name)))
+}
+
 /// Removes files that have names of ours and that the manifest does not list.
 pub(super) fn remove_unlisted(store: &File, blocks: &File, path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let files = || std::iter::once(&manifest.table).chain(&manifest.feature_maps).chain(&manifest.block_files);

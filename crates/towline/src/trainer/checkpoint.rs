@@ -11,6 +11,7 @@
 //! proximal step beside them.
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -165,7 +166,8 @@ impl Checkpoint {
     /// Opens a checkpoint of at most so many dual variables and weights, and checks all of it. `None` if there is no file.
     pub fn open(path: &Path, numbers: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let io = |source| CheckpointError::Io { path: path.to_path_buf(), action: "read it", source };
-        let file = match File::open(path) {
+        // A pipe would be waited for.
+        let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
@@ -197,7 +199,11 @@ impl Checkpoint {
 /// Reads all of a file once, a piece at a time. An error is one of the system or a description of the damage.
 fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
     const EARLY: &str = "it ends too early";
-    let size = file.metadata()?.len();
+    let known = file.metadata()?;
+    if !known.is_file() {
+        return Err("it is not a plain file".into());
+    }
+    let size = known.len();
     // A pair has twelve bytes, the count of a row four.
     if size > numbers.saturating_mul(16).saturating_add(LARGEST_HEADER) {
         return Err("it has more dual variables and weights than the store has rows and columns".into());
