@@ -19,7 +19,8 @@ pub enum Lines<'a> {
 }
 
 impl Destination {
-    /// The file at `path`, which must be of this `kind` if it is there, and none of `inputs`; standard output without one.
+    /// The file at `path`, which must be of this `kind` if it is there, and none of `inputs`; standard output without
+    /// one.
     pub fn open(path: Option<&Path>, kind: Kind, inputs: &Inputs) -> Result<Destination, OutputError> {
         Ok(Destination { file: path.map(|path| OutputFile::open(path, kind, inputs)).transpose()? })
     }

@@ -86,7 +86,8 @@ impl FourierMap {
         self.features
     }
 
-    /// What is wrong with a map of rows whose largest value is this, if anything is: features that would be noise, or constants.
+    /// What is wrong with a map of rows whose largest value is this, if anything is: features that would be noise, or
+    /// constants.
     pub(crate) fn unfit_for(&self, largest: f64) -> Option<&'static str> {
         let turns = largest.abs() * (2.0 * self.gamma).sqrt() / std::f64::consts::TAU;
         match turns {

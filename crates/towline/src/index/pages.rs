@@ -17,7 +17,8 @@ use crate::trainer::StoreFingerprint;
 const PAGES: &str = "pages.dat";
 const TABLE: &str = "nodes.tab";
 
-/// Pages and nodes on their way to disk: they grow in a folder of their own, which is renamed when everything in it is synced.
+/// Pages and nodes on their way to disk: they grow in a folder of their own, which is renamed when everything in it
+/// is synced.
 pub struct PageWriter {
     store: PathBuf,
     folder: NewFolder,

@@ -116,7 +116,8 @@ pub fn open(
     source::mapped(options.fourier, raw, budget).map_err(|source| InputError::Budget { file, source })
 }
 
-/// Looks whether an input can be read and what it is, without reading more of it than its beginning. What can be read only once is left alone.
+/// Looks whether an input can be read and what it is, without reading more of it than its beginning. What can be read
+/// only once is left alone.
 pub fn check(input: &Input, options: &ReadOptions) -> Result<(), InputError> {
     let Input::File(path) = input else { return Ok(()) };
     let fail = |source| InputError::Io { file: input.name(), action: "open it", source };

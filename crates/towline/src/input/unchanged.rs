@@ -1,4 +1,5 @@
-//! A file that changes while it is read has been read in part before and in part after: its rows belong to no state that it ever had.
+//! A file that changes while it is read has been read in part before and in part after: its rows belong to no state
+//! that it ever had.
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! What a Zstandard frame keeps in memory while it is unpacked: its window, as large as the frame says (RFC 8878, 3.1.1.1).
+//! What a Zstandard frame keeps in memory while it is unpacked: its window, as large as the frame says (RFC 8878,
+//! 3.1.1.1).
 use std::io;
 
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -20,7 +21,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Pays for the window of the frame that begins with `head`. Later frames may have one that fits into a quarter of what is left.
+    /// Pays for the window of the frame that begins with `head`. Later frames may have one that fits into a quarter
+    /// of what is left.
     pub fn of(head: &[u8], budget: &Budget) -> Result<Window, BudgetError> {
         let bytes = window_bytes(head).unwrap_or(0);
         let paid = match bytes > SMALL_BYTES {

@@ -66,7 +66,8 @@ impl NewFolder {
         &self.handle
     }
 
-    /// Makes the folder appear in one step: in place of `old`, an open folder of ours, which is removed, or of nothing. All that is in it
+    /// Makes the folder appear in one step: in place of `old`, an open folder of ours, which is removed, or of
+    /// nothing. All that is in it
     /// has been synced.
     pub fn publish(mut self, old: Option<&File>) -> Result<(), OutputError> {
         let look = |old: &File| old.metadata().map(|known| Seen::of(&known));
@@ -137,7 +138,8 @@ fn remove_ours(path: &Path) {
     };
 }
 
-/// A folder for what is needed during a run only, in the folder for temporary files. What a killed run left is removed by the next.
+/// A folder for what is needed during a run only, in the folder for temporary files. What a killed run left is
+/// removed by the next.
 #[derive(Debug)]
 pub struct ScratchFolder {
     folder: NewFolder,

@@ -4,9 +4,11 @@
 //! claim the name ─► write under a name that nobody else has ─► sync ─► one rename ─► sync the folder
 //! ```
 //! - A [`Claim`] keeps a second run away from the same output, however the first one ends.
-//! - What is unfinished has a name of its own (`.NAME.0123456789abcdef.towline-new`), is created with `O_EXCL | O_NOFOLLOW`, and folders
+//! - What is unfinished has a name of its own (`.NAME.0123456789abcdef.towline-new`), is created with `O_EXCL |
+//!   O_NOFOLLOW`, and folders
 //!   carry a marker besides. The next run of the same output removes it; nothing else is ever removed.
-//! - A name that was free is taken with `RENAME_NOREPLACE`, and of a name that was taken only the very file that was there at the beginning
+//! - A name that was free is taken with `RENAME_NOREPLACE`, and of a name that was taken only the very file that was
+//!   there at the beginning
 //!   is replaced. What appears meanwhile stays, and the new output goes to a name beside it.
 //! - An output is never an input of the same run, and never replaces a file of another [`Kind`].
 mod claim;

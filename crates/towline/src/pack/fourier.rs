@@ -48,7 +48,8 @@ pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackEr
     Ok(())
 }
 
-/// The features of the rows that lie in the blocks of `store`: none of the input's where these hold features of the map.
+/// The features of the rows that lie in the blocks of `store`: none of the input's where these hold features of the
+/// map.
 pub fn known_features(store: &DiskStore, budget: &Budget) -> Result<FeatureMap, StoreError> {
     let manifest = store.manifest();
     match manifest.fourier.is_some() && manifest.made_from.is_none() {

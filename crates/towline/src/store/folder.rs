@@ -23,7 +23,8 @@ pub(crate) fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// The folder of block files, which must be a folder of the store and no link to elsewhere: files in it are removed and written.
+/// The folder of block files, which must be a folder of the store and no link to elsewhere: files in it are removed
+/// and written.
 pub(super) fn open_blocks(store: &File, path: &Path) -> Result<File, StoreError> {
     let blocks = path.join(BLOCK_FOLDER);
     let damaged =

@@ -1,6 +1,7 @@
 //! Writing a store so that it exists whole or not at all.
 //!
-//! A new store grows in a folder of its own and is renamed when everything in it is synced. More rows for an old store go into
+//! A new store grows in a folder of its own and is renamed when everything in it is synced. More rows for an old
+//! store go into
 //! files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a crash leaves
 //! behind is not part of any store, and the next writer removes it.
 use std::fs::File;

@@ -1,9 +1,11 @@
 //! Pages of Parquet files, paid for before they are unpacked.
 //!
-//! A page of a few bytes can stand for any number of values: a run of ones is two numbers. The reader of the parquet crate unpacks and decodes what a
+//! A page of a few bytes can stand for any number of values: a run of ones is two numbers. The reader of the parquet
+//! crate unpacks and decodes what a
 //! page says, so the header of every page is looked at first. A header is a struct in the compact protocol of Thrift:
 //! ```text
-//! 1 kind │ 2 unpacked bytes │ 3 packed bytes │ 5, 7, 8 the header of this kind of page, whose field 1 is the number of values
+//! 1 kind │ 2 unpacked bytes │ 3 packed bytes
+//! 5, 7, 8 the header of this kind of page, whose field 1 is the number of values
 //! ```
 use std::collections::HashMap;
 use std::fs::File;
