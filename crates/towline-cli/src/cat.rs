@@ -27,9 +27,9 @@ pub struct Arguments {
 
 /// Writes rows in the order in which they lie in the store.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let store = DiskStore::open(&arguments.store)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
-    let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
+    let store = DiskStore::open_within(&arguments.store, &budget)?;
+    let features = store.features(&budget)?;
     let shape = store.shape();
     let _paid = budget.reserve("a block", store.one_block_bytes()).map_err(towline::store::StoreError::from)?;
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -1,21 +1,24 @@
 //! `towline cv`: which C, and which loss, by rows that the models have not seen.
-use std::path::{Path, PathBuf};
+mod unfinished;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use towline::budget::Budget;
-use towline::cv::{Folds, Point, Unfinished, Validated, cross_validate};
+use towline::cv::{Folds, Point, Validated, cross_validate};
+use towline::input::libsvm::Precision;
 use towline::model::Model;
 use towline::objective::Objective;
+use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::DiskStore;
-use towline::store::features::FeatureMap;
-use towline::trainer::{Status, StoreFingerprint, TrainOptions, train_all};
+use towline::trainer::{Status, TrainOptions, train_all};
 
 use crate::grid::{self, Grid};
-use crate::input::InputArguments;
+use crate::input::{InputArguments, check_readable};
 use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
 use crate::resume::{self, From};
@@ -88,11 +91,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let talk = !arguments.quiet && !arguments.json;
+    let reading = arguments.reading.options(Precision::F32, threads, true);
+    check_readable(&arguments.data, &reading)?;
+    let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
+    let inputs = Inputs::none().and(&arguments.data);
+    let mut place = arguments.refit.then(|| OutputFile::open(&output, Kind::Model, &inputs)).transpose()?;
     let path = match arguments.data.is_dir() {
         true => arguments.data.clone(),
         false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk)?,
     };
-    let store = Arc::new(DiskStore::open(&path)?);
+    let store = Arc::new(DiskStore::open_within(&path, &budget)?);
     let objectives = objectives(arguments, &store, &budget)?;
     let folds = folds(arguments, &store, &budget)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -105,36 +113,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stop: stop.clone(),
         ..TrainOptions::new(objectives[0].clone())
     };
-    let unfinished = unfinished(arguments, &store)?;
+    let (unfinished, _claim) = unfinished::open(arguments, &store)?;
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
     let found =
         cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher);
-    if found.is_err() && is_empty(&unfinished.folder) {
-        remove(&unfinished.folder)?;
+    if found.is_err() && unfinished::is_empty(&unfinished.folder) {
+        unfinished::remove(&unfinished.folder)?;
     }
     let found = found?;
     watcher.finish()?;
     if stop.load(Ordering::Relaxed) {
-        eprintln!("towline: interrupted; the same command goes on from {}", unfinished.folder.display());
+        show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }
-    remove(&unfinished.folder)?;
+    unfinished::remove(&unfinished.folder)?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
-    let refitted = match arguments.refit {
-        true => Some(refit(arguments, &objectives[chosen], &store, &how, &budget, talk)?),
-        false => None,
+    let refitted = match &mut place {
+        Some(place) => Some(refit(place, &objectives[chosen], &store, &how, &budget, talk)?),
+        None => None,
     };
     if arguments.json {
-        println!("{}", json(&found, begin, refitted.as_ref().map(|found| &found.0))?);
+        show::print(&format!("{}\n", json(&found, begin, refitted.as_ref())?))?;
     } else {
-        print!("{}", text(&found, begin.elapsed().as_secs_f64()));
-        if let Some((model, output)) = &refitted {
-            println!("\nall rows with C = {}:", model.header.objective.c);
-            print!("{}", summary::text(output, &model.header, 0.0, None, None));
+        let mut shown = text(&found, begin.elapsed().as_secs_f64());
+        if let (Some(model), Some(place)) = (&refitted, &place) {
+            shown += &format!("\nall rows with C = {}:\n", model.header.objective.c);
+            shown += &summary::text(place.path(), &model.header, 0.0, None, None);
         }
+        show::print(&shown)?;
     }
-    let refit = refitted.map(|(model, _)| model.header.status);
+    let refit = refitted.map(|model| model.header.status);
     let statuses = found.points.iter().map(|point| point.status).chain(refit);
     Ok(exit::of_training(Status::of_all(statuses)))
 }
@@ -170,60 +179,22 @@ fn folds(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::R
     })
 }
 
-/// Where an interrupted run is continued from. What was begun with other folds is thrown away.
-fn unfinished(arguments: &Arguments, store: &DiskStore) -> anyhow::Result<Unfinished> {
-    let folder = arguments.data.with_extension("cv");
-    let note = folder.join("folds");
-    let store = StoreFingerprint::of(store.manifest());
-    let (folds, seed, stratify, split) = (arguments.folds, arguments.seed, arguments.stratify, arguments.split_groups);
-    let wanted = format!("{folds} folds, seed {seed}, stratify {stratify}, split groups {split}, {store:?}\n");
-    let same = std::fs::read_to_string(&note).is_ok_and(|found| found == wanted);
-    if folder.exists() && (arguments.restart || !same) {
-        remove(&folder)?;
-    }
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    std::fs::write(&note, wanted).with_context(|| format!("cannot write {}", note.display()))?;
-    Ok(Unfinished { folder, store })
-}
-
-/// Whether a run has left nothing to go on from.
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder)
-        .is_ok_and(|mut files| files.all(|file| file.is_ok_and(|file| file.file_name() == "folds")))
-}
-
-/// Removes what a run has left, and nothing else: the folder must hold our files only.
-fn remove(folder: &Path) -> anyhow::Result<()> {
-    let cannot = || format!("cannot remove {}", folder.display());
-    for entry in std::fs::read_dir(folder).with_context(cannot)? {
-        let path = entry.with_context(cannot)?.path();
-        let is_ours = path.file_name().is_some_and(|name| name == "folds")
-            || path.extension().is_some_and(|ending| ending == "duals" || ending == "new");
-        if !is_ours {
-            bail!("{} is not from towline cv; move it out of the way", path.display());
-        }
-        std::fs::remove_file(&path).with_context(cannot)?;
-    }
-    std::fs::remove_dir(folder).with_context(cannot)
-}
-
 fn refit(
-    arguments: &Arguments,
+    place: &mut OutputFile,
     objective: &Objective,
     store: &Arc<DiskStore>,
     how: &TrainOptions,
     budget: &Budget,
     talk: bool,
-) -> anyhow::Result<(Model, PathBuf)> {
-    let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
-    let tasks = resume::tasks(objective, store, &output, From::Nothing)?;
-    let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
+) -> anyhow::Result<Model> {
+    let tasks = resume::tasks(objective, store, place.path(), From::Nothing)?;
+    let mut watcher = Watcher::new(None, None, how.tolerance, talk)?;
     let trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
     watcher.finish()?;
-    let features = FeatureMap::read(store.path(), store.manifest(), budget)?;
+    let features = store.features(budget)?;
     let model = Model::new(&trained, objective, store, &features);
-    model.save(&output)?;
-    Ok((model, output))
+    model.save_to(place)?;
+    Ok(model)
 }
 
 fn json(found: &Validated, begin: Instant, refitted: Option<&Model>) -> anyhow::Result<serde_json::Value> {

@@ -162,9 +162,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = arguments.reading.options(Precision::F32, threads, true);
     let quality = judge(&model, &arguments.input, &options, &budget)?;
     if arguments.json {
-        println!("{}", quality.json()?);
+        show::print(&format!("{}\n", quality.json()?))?;
     } else {
-        print!("{}", text(&model, &quality));
+        show::print(&text(&model, &quality))?;
     }
     Ok(ExitCode::SUCCESS)
 }

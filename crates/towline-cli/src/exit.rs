@@ -8,13 +8,16 @@
 //! | 3 | the memory budget is too small; the message says the least that would do |
 //! | 4 | bad data; the message names file and line |
 //! | 5 | training ended before the tolerance was reached; the model is written, its gap inside |
+//! | 6 | done, but the disk does not confirm it: the message says what is there; do not repeat the command |
 //! | 130 | interrupted |
 use std::io;
 use std::process::ExitCode;
 
 use towline::budget::BudgetError;
 use towline::input::InputError;
+use towline::model::ModelError;
 use towline::objective::TargetError;
+use towline::output::OutputError;
 use towline::pack::PackError;
 use towline::store::StoreError;
 use towline::stream::{Outgrown, StreamError};
@@ -27,6 +30,8 @@ const BUDGET: u8 = 3;
 const BAD_DATA: u8 = 4;
 /// Training ended before the tolerance was reached.
 const NOT_CONVERGED: u8 = 5;
+/// What was asked for is done, and may not outlive a loss of power.
+const NOT_DURABLE: u8 = 6;
 const INTERRUPTED: u8 = 130;
 
 /// The code for how training ended.
@@ -56,17 +61,41 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
         (_, Some(refused)) => (BUDGET, budget_message(refused)),
         _ => (code_of(&error), words(&error)),
     };
-    eprintln!("towline: {message}");
+    show::say(&format!("towline: {message}\n"));
     ExitCode::from(code)
 }
 
 /// Our own errors have their causes in their words already; others are told with all of their causes.
 fn words(error: &anyhow::Error) -> String {
-    let is_ours = error.is::<PackError>() || error.is::<StoreError>() || error.is::<InputError>();
+    let is_ours = error.is::<PackError>()
+        || error.is::<StoreError>()
+        || error.is::<InputError>()
+        || error.is::<OutputError>()
+        || error.is::<ModelError>();
     if is_ours || error.is::<StreamError>() { error.to_string() } else { format!("{error:#}") }
 }
 
+/// What could not be written, whichever part of the program was at it.
+fn output_error(error: &anyhow::Error) -> Option<&OutputError> {
+    if let Some(found) = error.downcast_ref::<OutputError>() {
+        return Some(found);
+    }
+    if let Some(ModelError::Output(found)) = error.downcast_ref() {
+        return Some(found);
+    }
+    if let Some(PackError::Store(StoreError::Output(found))) = error.downcast_ref() {
+        return Some(found);
+    }
+    match error.downcast_ref() {
+        Some(StoreError::Output(found)) => Some(found),
+        _ => None,
+    }
+}
+
 fn code_of(error: &anyhow::Error) -> u8 {
+    if let Some(OutputError::NotDurable { .. }) = output_error(error) {
+        return NOT_DURABLE;
+    }
     if error.is::<TargetError>() || matches!(error.downcast_ref(), Some(InputError::Bad { .. })) {
         return BAD_DATA;
     }

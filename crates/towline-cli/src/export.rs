@@ -1,13 +1,13 @@
 //! `towline export`: a model in other words.
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use towline::export::{ExportFormat, export};
 use towline::model::Model;
+use towline::output::Inputs;
+
+use crate::destination::Destination;
 
 /// Arguments of `towline export`.
 #[derive(clap::Args)]
@@ -35,16 +35,15 @@ enum Target {
 /// Writes the model.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let model = Model::load(&arguments.model)?;
-    let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &arguments.output {
-        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
-        None => Box::new(std::io::stdout().lock()),
-    });
     let format = match arguments.to {
         Target::Liblinear => ExportFormat::Liblinear,
         Target::Json => ExportFormat::Json,
         Target::Text => ExportFormat::Text,
     };
+    let inputs = Inputs::none().and(&arguments.model);
+    let mut destination = Destination::open(arguments.output.as_deref(), format.kind(), &inputs)?;
+    let mut out = destination.begin()?;
     export(&model, format, &mut out)?;
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

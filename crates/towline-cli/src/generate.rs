@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use towline::output::{Inputs, Kind, OutputFile};
 
 use crate::show;
 
@@ -33,7 +34,13 @@ pub fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
 pub fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    clap_mangen::generate_to(crate::Arguments::command(), folder)
-        .with_context(|| format!("cannot write manual pages into {}", folder.display()))?;
+    let mut program = crate::Arguments::command().disable_help_subcommand(true);
+    program.build();
+    let verbs: Vec<clap::Command> = program.get_subcommands().cloned().collect();
+    for command in std::iter::once(program).chain(verbs) {
+        let page = clap_mangen::Man::new(command);
+        let path = folder.join(page.get_filename());
+        OutputFile::open(&path, Kind::Manual, &Inputs::none())?.write(|out| page.render(&mut *out))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::bail;
-use tempfile::TempDir;
 use towline::block::Block;
 use towline::budget::{Budget, Reservation};
 use towline::input::{Input, Progress, ReadOptions};
 use towline::objective::{Objective, Targets};
+use towline::output::ScratchFolder;
 use towline::pack::{PackOptions, pack};
 use towline::predict;
-use towline::store::features::{FeatureMap, FeatureName, Scaling};
+use towline::store::features::{FeatureName, Scaling};
 use towline::store::manifest::Scale;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 use towline::trainer::WeightsNow;
@@ -24,7 +24,6 @@ use crate::scoring;
 /// Rows to score a run by.
 pub struct HeldOut {
     store: DiskStore,
-    _folder: Option<TempDir>,
     objective: Objective,
     links: Vec<Link>,
     /// What the scaling of a training column adds to the intercept per unit of its weight; empty if nothing is scaled.
@@ -67,10 +66,11 @@ impl HeldOut {
                 "--test-every reads the test rows again and again, and standard input can be read only once; name a file"
             );
         }
-        let (folder, store) = if Path::new(test).is_dir() {
-            (None, DiskStore::open(Path::new(test))?)
+        let store = if Path::new(test).is_dir() {
+            DiskStore::open_within(Path::new(test), budget)?
         } else {
-            let folder = tempfile::tempdir()?;
+            // Gone when this call returns: an open store needs no names, and a kill leaves none.
+            let folder = ScratchFolder::create("test-rows")?;
             let path = folder.path().join("test.tow");
             // Features are scaled through the weights; only the length of rows cannot be.
             let scale = if train.manifest().scale == Scale::Rows { Scale::Rows } else { Scale::None };
@@ -78,8 +78,7 @@ impl HeldOut {
             let fourier = train.manifest().fourier;
             let options = PackOptions { read: reading, fourier, scale, threads, ..PackOptions::default() };
             pack(&[Input::new(test)], &path, &options, budget, &Progress::default())?;
-            let store = DiskStore::open(&path)?;
-            (Some(folder), store)
+            DiskStore::open_within(&path, budget)?
         };
         if store.manifest().named_features != train.manifest().named_features {
             bail!("{test}: one of training and test data has named columns and the other has numbered features");
@@ -107,7 +106,6 @@ impl HeldOut {
             .map_err(StoreError::from)?;
         let (links, shifts) = link(train, &store, scaled, budget)?;
         Ok(HeldOut {
-            _folder: folder,
             objective: objective.clone(),
             weights: vec![0.0; links.len() * outputs],
             links,
@@ -191,8 +189,8 @@ impl HeldOut {
 
 /// Finds the training column of each test column, and what scaling does to its weight.
 fn link(train: &DiskStore, test: &DiskStore, scaled: bool, budget: &Budget) -> anyhow::Result<(Vec<Link>, Vec<f64>)> {
-    let known = FeatureMap::read(train.path(), train.manifest(), budget)?;
-    let wanted = FeatureMap::read(test.path(), test.manifest(), budget)?;
+    let known = train.features(budget)?;
+    let wanted = test.features(budget)?;
     let _paid = budget.reserve("matching features", known.len() as u64 * MATCH_BYTES).map_err(StoreError::from)?;
     let unscaled = Scaling { shift: 0.0, factor: 1.0 };
     let columns: HashMap<FeatureName, u32> =

@@ -45,7 +45,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
-    let store = Arc::new(DiskStore::open(&arguments.store)?);
+    let store = Arc::new(DiskStore::open_within(&arguments.store, &budget)?);
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
     let options = IndexOptions {
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let built = build(&store, &options, &budget, |bytes| _ = done.fetch_add(bytes, Ordering::Relaxed))?;
     drop(bar);
     let Some(built) = built else {
-        eprintln!("towline: interrupted; nothing was written");
+        show::say("towline: interrupted; nothing was written\n");
         return Ok(ExitCode::from(130));
     };
     let seconds = begin.elapsed().as_secs_f64();

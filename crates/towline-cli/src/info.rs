@@ -40,9 +40,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn model_info(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let model = Model::load(&arguments.path)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&model.header)?);
+        show::print(&format!("{}\n", serde_json::to_string(&model.header)?))?;
     } else {
-        print!("{}", model_text(&model));
+        show::print(&model_text(&model))?;
     }
     Ok(ExitCode::SUCCESS)
 }

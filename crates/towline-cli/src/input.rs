@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
 use towline::input::table::{ColumnRef, TableOptions, Unlabelled};
 use towline::input::{Format, Input, ReadOptions};
+use towline::store::manifest::Manifest;
 
 /// Arguments that say how to read.
 #[derive(clap::Args)]
@@ -129,6 +130,16 @@ impl InputArguments {
         };
         ReadOptions { format: self.format, libsvm, table, threads, fourier: None }
     }
+}
+
+/// Looks whether a store or a file can be read, before anything else is done. What can be read only once is left alone.
+pub fn check_readable(path: &Path, options: &ReadOptions) -> anyhow::Result<()> {
+    if path.is_dir() {
+        Manifest::read(path)?;
+    } else if path.as_os_str() != "-" {
+        towline::input::check(&Input::File(path.to_path_buf()), options)?;
+    }
+    Ok(())
 }
 
 /// Globs that the shell has not expanded; a name that exists is never taken for a pattern.

@@ -1,7 +1,10 @@
 //! `towline`: exact linear models on data larger than memory.
+// They panic where nobody reads, or where a disk is full: show::print and show::say do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 mod allocator;
 mod cat;
 mod cv;
+mod destination;
 mod eval;
 mod exit;
 mod export;

@@ -1,4 +1,6 @@
 //! What is minimised, from what was typed.
+use std::path::Path;
+
 use anyhow::bail;
 use clap::ValueEnum;
 use towline::budget::Budget;
@@ -124,7 +126,13 @@ impl ObjectiveArguments {
                 "--multiclass crammer-singer has the penalty l2 with --lambda 1 only; use --multiclass softmax or ovr"
             );
         }
+        check_representable(&objective, store.manifest())?;
         Ok(objective)
+    }
+
+    /// The file that says which features belong together, if there is one.
+    pub fn group_file(&self) -> Option<&Path> {
+        self.penalty.group_file()
     }
 
     /// The same with each of several losses, separated by commas.
@@ -225,6 +233,28 @@ impl ObjectiveArguments {
         targets.weigh(labels, &self.class_weight)?;
         Ok(targets)
     }
+}
+
+/// Squares of sums over all rows must stay numbers; this leaves room for both.
+const LARGEST_SUM: f64 = 1e150;
+
+/// Refuses what floating point has no numbers for, before hours are spent on it.
+fn check_representable(objective: &Objective, manifest: &Manifest) -> anyhow::Result<()> {
+    let labels = [manifest.labels.min, manifest.labels.max].into_iter();
+    let labels = labels.chain(manifest.targets.iter().flat_map(|target| [target.min, target.max]));
+    let label = if objective.targets.are_numbers() { labels.map(f64::abs).fold(1.0, f64::max) } else { 1.0 };
+    let length = manifest.row_summary.max_sq_norm.sqrt().max(1.0);
+    let lambda = objective.penalty.lambda();
+    let per_row = objective.c / if lambda > 0.0 { lambda.min(1.0) } else { 1.0 };
+    let sum = per_row * manifest.rows as f64 * length * label;
+    if sum.is_finite() && sum <= LARGEST_SUM {
+        return Ok(());
+    }
+    bail!(
+        "the numbers of this training would be too large: -C {:e} for {} rows of length up to {length:e} and labels up to {label:e}; use a smaller -C, or scale labels and values",
+        objective.c,
+        manifest.rows
+    )
 }
 
 /// A number above 0.

@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Add the rows to an existing store
     #[arg(long)]
     append: bool,
+    /// With --append, add a file even if the store has its rows already
+    #[arg(long, requires = "append")]
+    repeat: bool,
     /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
     #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
     memory: Option<u64>,
@@ -148,6 +151,7 @@ impl Arguments {
         let map = self.rff.zip(self.gamma).map(|(rff, gamma)| FourierMap::new(rff, gamma, self.rff_seed));
         Ok(PackOptions {
             read: self.reading.options(precision, threads, true),
+            repeat: self.repeat,
             fourier: map.transpose()?,
             fourier_kept: self.rff_keep.into(),
             weights: self.weights.as_deref().map(Input::new),
@@ -196,7 +200,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         show::print(&format!("{}\n", json(&packed, seconds)))?;
     } else if !arguments.quiet {
-        eprint!("{}", summary(&arguments.output, &packed, seconds));
+        show::say(&summary(&arguments.output, &packed, seconds));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -248,7 +252,7 @@ pub fn pack_beside(
     drop(bar);
     let packed = packed?;
     if !quiet {
-        eprint!("{}", summary(&store, &packed, begin.elapsed().as_secs_f64()));
+        show::say(&summary(&store, &packed, begin.elapsed().as_secs_f64()));
     }
     Ok(store)
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, bail};
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
+use towline::output::Claim;
 use towline::trainer::TrainOptions;
 
 use crate::pack::stop_on_signal;
@@ -89,9 +90,15 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     let budget = Budget::new(train.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = train.threads.map_or_else(towline::machine::threads, usize::from);
-    let store = train::open_store(train, threads, &budget)?;
+    let reading = train.reading.options(Precision::F32, threads, true);
+    train::check_inputs(train, &reading)?;
     let folder = train.output.clone().unwrap_or_else(|| train.data.with_extension("path"));
+    let inputs = train::inputs(train);
+    inputs.check(&folder)?;
+    let trace = train::open_trace(train, &inputs)?;
+    let store = train::open_store(train, threads, &budget)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let _claim = Claim::take(&folder)?;
     let objective = train.objective.objective(train.c.0[0], true, &store, &budget)?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
@@ -101,7 +108,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         store: store.clone(),
         budget,
         folder,
-        reading: train.reading.options(Precision::F32, threads, true),
+        reading,
         points: points.objectives,
         bytes_read: points.bytes_read,
         together: false,
@@ -113,7 +120,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         true => None,
         false => points.along,
     };
-    let mut watcher = Watcher::new(train.trace.as_deref(), None, train.tolerance, walk.talk)?;
+    let mut watcher = Watcher::new(trace, None, train.tolerance, walk.talk)?;
     walk.walk(&options, along, &mut watcher)?;
     watcher.finish()?;
     if let Some(test) = &train.test {

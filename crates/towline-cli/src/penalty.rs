@@ -1,10 +1,9 @@
 //! Which penalty, from what was typed.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use towline::budget::Budget;
 use towline::penalty::{AnyPenalty, GroupMap, read_groups};
-use towline::store::features::FeatureMap;
 use towline::store::{BlockStore, DiskStore, StoreError};
 
 /// A file of groups larger than this is not one.
@@ -25,6 +24,11 @@ pub struct PenaltyArguments {
 }
 
 impl PenaltyArguments {
+    /// The file of groups, if there is one.
+    pub fn group_file(&self) -> Option<&Path> {
+        self.groups.as_deref()
+    }
+
     /// The penalty, for the columns of `store` and so many outputs in one objective.
     pub fn penalty(
         &self,
@@ -66,7 +70,7 @@ impl PenaltyArguments {
         // The text, and a table with a few words for each of its features.
         let _paid = budget.reserve("groups of features", bytes.saturating_mul(8)).map_err(StoreError::from)?;
         let text = std::fs::read_to_string(path).with_context(cannot)?;
-        let features = FeatureMap::read(store.path(), store.manifest(), budget)?;
+        let features = store.features(budget)?;
         read_groups(&text, &features, store.manifest().named_features).with_context(|| path.display().to_string())
     }
 }

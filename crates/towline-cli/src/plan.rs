@@ -50,8 +50,8 @@ pub struct Arguments {
 
 /// Prints the plan.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let store = DiskStore::open(&arguments.store)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let store = DiskStore::open_within(&arguments.store, &budget)?;
     // How large λ is takes no memory.
     let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
     let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
@@ -78,9 +78,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     if arguments.json {
-        println!("{}", serde_json::to_string(&plan)?);
+        show::print(&format!("{}\n", serde_json::to_string(&plan)?))?;
     } else {
-        print!("{}", text(&plan, store.blocks().len()));
+        show::print(&text(&plan, store.blocks().len()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

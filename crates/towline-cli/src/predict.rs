@@ -1,16 +1,17 @@
 //! `towline predict`: labels, scores or probabilities, a line per row, in the order of the input.
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
 use towline::model::Model;
+use towline::output::{Inputs, Kind};
 use towline::predict::{label, probabilities};
 
+use crate::destination::Destination;
 use crate::input::InputArguments;
 use crate::{scoring, size};
 
@@ -50,10 +51,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let options = arguments.reading.options(Precision::F32, threads, false);
-    let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &arguments.output {
-        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
-        None => Box::new(std::io::stdout().lock()),
-    });
+    let inputs = Inputs::none().and(&arguments.model).and(&arguments.input);
+    let kind = Kind::Predictions(objective.targets.names().to_vec());
+    let mut destination = Destination::open(arguments.output.as_deref(), kind, &inputs)?;
+    let mut out = destination.begin()?;
     let mut chances = Vec::new();
     scoring::score(&model, &arguments.input, &options, &budget, |row| {
         if arguments.scores {
@@ -67,7 +68,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     })?;
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

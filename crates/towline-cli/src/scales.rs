@@ -3,8 +3,8 @@ use towline::block::Block;
 use towline::budget::Budget;
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
-use towline::store::features::{FeatureMap, FeatureName};
-use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
+use towline::store::features::FeatureName;
+use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 
 /// Scales that are less far apart are not worth a word.
 const FAR_APART: f64 = 1e3;
@@ -41,7 +41,7 @@ pub fn note(store: &DiskStore, objective: &Objective, budget: &Budget) -> anyhow
     if most.1 <= FAR_APART * least.1 {
         return Ok(None);
     }
-    let features = FeatureMap::read(store.path(), store.manifest(), budget).map_err(StoreError::from)?;
+    let features = store.features(budget)?;
     let name = |column: u32| match features.name(column) {
         FeatureName::Number(number) => number.to_string(),
         FeatureName::Name(name) => name.to_string(),

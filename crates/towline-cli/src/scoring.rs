@@ -7,7 +7,6 @@ use towline::input::{self, Input, Progress, ReadOptions, RowBatch};
 use towline::model::Model;
 use towline::objective::Targets;
 use towline::predict::Scorer;
-use towline::store::features::FeatureMap;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 
 /// A row's scores and what is known of its label.
@@ -97,14 +96,14 @@ fn score_store(
     budget: &Budget,
     mut each: impl FnMut(Scored) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let store = DiskStore::open(path)?;
+    let store = DiskStore::open_within(path, budget)?;
     if store.manifest().fourier != model.header.fourier {
         anyhow::bail!(
             "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it was packed from",
             path.display()
         );
     }
-    let features = FeatureMap::read(path, store.manifest(), budget)?;
+    let features = store.features(budget)?;
     let outputs = scorer.outputs();
     let shape = store.shape();
     let count = shape.layout.targets as usize - 1;

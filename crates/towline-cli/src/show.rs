@@ -12,6 +12,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(STDOUT)
 }
 
+/// Says something on standard error. Nobody may be there to read it, and that never ends a run.
+pub fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();

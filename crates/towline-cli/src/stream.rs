@@ -1,5 +1,5 @@
 //! `towline train --stream`: a model from rows as they come, each seen once.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,13 @@ use towline::input::libsvm::Precision;
 use towline::input::{self, Input, Progress};
 use towline::loss::AnyLoss;
 use towline::model::{Model, ModelError};
+use towline::output::{Kind, OutputFile};
 use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
 
 use crate::eval::judge;
 use crate::method::Method;
 use crate::pack::stop_on_signal;
-use crate::train::Arguments;
+use crate::train::{Arguments, check_inputs, inputs};
 use crate::{show, size};
 
 /// Arguments of streams.
@@ -112,26 +113,28 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         false => Input::new(&name),
     };
     let reading = arguments.reading.options(Precision::F32, threads, true);
+    check_inputs(arguments, &reading)?;
+    let place = OutputFile::open(&output, Kind::Model, &inputs(arguments))?;
     let progress = Progress::new(input.size_bytes());
     options.progress = Some(progress.clone());
     let source = input::open(&[input], &reading, &budget, &progress)?;
     let talk = !arguments.quiet && !arguments.json;
-    let mut watcher = Watcher::new(&output, &options, talk);
+    let mut watcher = Watcher::new(place, &options, talk);
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let (model, report) = stream(source, &options, start.as_ref(), folder, &budget, &mut watcher)?;
     watcher.finish();
-    model.save(&output)?;
+    model.save_to(&mut watcher.place)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
         let test = quality.as_ref().map(|quality| quality.json()).transpose()?;
         let seconds = begin.elapsed().as_secs_f64();
-        println!("{}", json(&report, &model, seconds, test));
+        show::print(&format!("{}\n", json(&report, &model, seconds, test)))?;
     } else if !arguments.quiet {
         let mut lines = summary(&report, &model, &output);
         if let Some(quality) = quality {
             lines.push(("test".into(), quality.line()));
         }
-        print!("{}", show::table(&lines));
+        show::print(&show::table(&lines))?;
     }
     Ok(if options.stop.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
@@ -180,7 +183,7 @@ fn rule(arguments: &Arguments, loss: AnyLoss) -> anyhow::Result<Option<Baseline>
 
 /// Saves models and shows how far the stream is.
 struct Watcher {
-    output: PathBuf,
+    place: OutputFile,
     classes: bool,
     progressive: bool,
     talk: bool,
@@ -188,7 +191,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(output: &Path, options: &StreamOptions, talk: bool) -> Self {
+    fn new(place: OutputFile, options: &StreamOptions, talk: bool) -> Self {
         let bar = (talk && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
@@ -196,8 +199,8 @@ impl Watcher {
             }
             bar
         });
-        let (output, classes) = (output.to_path_buf(), options.loss.is_classification());
-        Watcher { output, classes, progressive: options.progressive, talk, bar }
+        let classes = options.loss.is_classification();
+        Watcher { place, classes, progressive: options.progressive, talk, bar }
     }
 
     fn finish(&self) {
@@ -228,7 +231,7 @@ impl Watch for Watcher {
             );
             match &self.bar {
                 Some(bar) => bar.println(line),
-                None => eprintln!("{line}"),
+                None => show::say(&format!("{line}\n")),
             }
         }
         if let Some(bar) = &self.bar {
@@ -239,7 +242,7 @@ impl Watch for Watcher {
     }
 
     fn save(&mut self, model: &Model) -> Result<(), ModelError> {
-        model.save(&self.output)
+        model.save_to(&mut self.place)
     }
 }
 

@@ -1,18 +1,20 @@
 //! What a training run shows while it goes on: a line on the terminal, JSON lines in a file.
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use towline::output::OutputFile;
 use towline::trainer::{Observer, Step, WeightsNow};
 
 use crate::held_out::HeldOut;
-use crate::size;
+use crate::{show, size};
 
 /// Watches a run.
 pub struct Watcher {
     trace: Option<BufWriter<File>>,
+    /// The place of the trace, claimed until the run ends.
+    _place: Option<OutputFile>,
     held_out: Option<HeldOut>,
     failure: Option<anyhow::Error>,
     bar: Option<ProgressBar>,
@@ -23,9 +25,15 @@ pub struct Watcher {
 
 impl Watcher {
     /// Writes steps to `trace`, if given, with scores of `held_out`, and shows notes, and progress on a terminal, if wanted.
-    pub fn new(trace: Option<&Path>, held_out: Option<HeldOut>, tolerance: f64, show: bool) -> anyhow::Result<Watcher> {
-        let open = |path: &Path| File::create(path).with_context(|| format!("cannot create {}", path.display()));
-        let trace = trace.map(open).transpose()?.map(BufWriter::new);
+    pub fn new(
+        mut place: Option<OutputFile>,
+        held_out: Option<HeldOut>,
+        tolerance: f64,
+        show: bool,
+    ) -> anyhow::Result<Watcher> {
+        // A trace is read while it grows.
+        let open = |place: &mut OutputFile| anyhow::Ok(BufWriter::new(place.begin()?.publish_growing()?));
+        let trace = place.as_mut().map(open).transpose()?;
         let bar = (show && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
@@ -33,7 +41,7 @@ impl Watcher {
             }
             bar
         });
-        Ok(Watcher { trace, held_out, failure: None, bar, show, tolerance, first_gap: None })
+        Ok(Watcher { trace, _place: place, held_out, failure: None, bar, show, tolerance, first_gap: None })
     }
 
     /// Everything has been written, or an error.
@@ -42,6 +50,8 @@ impl Watcher {
             bar.finish_and_clear();
         }
         let flushed = self.trace.as_mut().map_or(Ok(()), Write::flush);
+        // On a pipe there is nothing to sync.
+        let _ = self.trace.as_ref().map(|trace| trace.get_ref().sync_all());
         self.failure.map_or_else(|| flushed.context("cannot write the trace"), Err)
     }
 
@@ -78,7 +88,7 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn note(&mut self, text: &str) {
-        let print = || eprintln!("note: {text}");
+        let print = || show::say(&format!("note: {text}\n"));
         match &self.bar {
             _ if !self.show => {}
             Some(bar) => bar.suspend(print),

@@ -10,18 +10,19 @@ use anyhow::bail;
 use clap::ValueEnum;
 use towline::baselines::{self, Baseline, BaselineOptions};
 use towline::budget::Budget;
+use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::model::Model;
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
-use towline::store::features::FeatureMap;
+use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
 
 use crate::eval::judge;
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
-use crate::input::InputArguments;
+use crate::input::{InputArguments, check_readable};
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{Constant, ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
@@ -29,7 +30,7 @@ use crate::recipe::{Recipe, RecipeArguments, WorkingSet};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{exit, liblinear, plan, scales, size, summary};
+use crate::{exit, liblinear, plan, scales, show, size, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -206,9 +207,14 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let reading = arguments.reading.options(Precision::F32, threads, true);
+    check_inputs(arguments, &reading)?;
+    let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
+    let inputs = inputs(arguments);
+    let mut place = OutputFile::open(&output, Kind::Model, &inputs)?;
+    let trace = open_trace(arguments, &inputs)?;
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
-    let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let mut notes = Vec::new();
     let can_be_free = arguments.recipe.truncate.is_none() && arguments.method.can_have_intercept();
     let mut objective = arguments.objective.objective(arguments.one_c()?, can_be_free, &store, &budget)?;
@@ -219,7 +225,6 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     notes.extend(scales::note(&store, &objective, &budget)?);
     let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
-    let reading = arguments.reading.options(Precision::F32, threads, true);
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
 
@@ -235,7 +240,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         )?),
         _ => None,
     };
-    let mut watcher = Watcher::new(arguments.trace.as_deref(), held_out, arguments.tolerance, talk)?;
+    let mut watcher = Watcher::new(trace, held_out, arguments.tolerance, talk)?;
     let trained = match arguments.method.baseline() {
         Some(baseline) => {
             let options = baseline_options(arguments, baseline, objective.clone(), &store, &output, stop)?;
@@ -250,30 +255,36 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
             let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
-            notes.iter().filter(|_| talk).for_each(|note| eprintln!("note: {note}"));
+            notes.iter().filter(|_| talk).for_each(|note| show::say(&format!("note: {note}\n")));
             match recipe.note() {
-                Some(note) if talk => eprintln!("note: {note}"),
+                Some(note) if talk => show::say(&format!("note: {note}\n")),
                 None if talk => announce(&tasks, arguments.recipe.solver(arguments.method, typed), &store, &budget)?,
                 _ => {}
             }
-            tasks.iter().find_map(start_note).filter(|_| talk).iter().for_each(|note| eprintln!("note: {note}"));
+            tasks
+                .iter()
+                .find_map(start_note)
+                .filter(|_| talk)
+                .iter()
+                .for_each(|note| show::say(&format!("note: {note}\n")));
             let options = TrainOptions { stop, ..options(arguments, typed, tasks)? };
             recipe.train(&store, options, &budget, &mut watcher)?
         }
     };
     watcher.finish()?;
     let model = {
-        let features = FeatureMap::read(store.path(), store.manifest(), &budget)?;
+        let features = store.features(&budget)?;
         Model::new(&trained, &objective, &store, &features)
     };
     let solver = solver_name(&recipe, &trained[0]);
     drop(trained);
-    model.save(&output)?;
+    model.save_to(&mut place)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
-        println!("{}", summary::json(&model.header, pack_seconds, begin, solver, quality.as_ref())?);
+        let json = summary::json(&model.header, pack_seconds, begin, solver, quality.as_ref())?;
+        show::print(&format!("{json}\n"))?;
     } else if !arguments.quiet {
-        print!("{}", summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()));
+        show::print(&summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()))?;
     }
     Ok(match model.header.status {
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
@@ -298,7 +309,30 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     } else {
         pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)?
     };
-    Ok(Arc::new(DiskStore::open(&path)?))
+    Ok(Arc::new(DiskStore::open_within(&path, budget)?))
+}
+
+/// What a run reads, and so must not write. The model that it starts from may become the one that it writes.
+pub(crate) fn inputs(arguments: &Arguments) -> Inputs {
+    let mut inputs = Inputs::none().and(&arguments.data);
+    if let Some(test) = &arguments.test {
+        inputs = inputs.and(test);
+    }
+    match arguments.objective.group_file() {
+        Some(groups) => inputs.and(groups),
+        None => inputs,
+    }
+}
+
+/// Looks at what will be read in the end: hours later it would be late to say that it is not there.
+pub(crate) fn check_inputs(arguments: &Arguments, reading: &ReadOptions) -> anyhow::Result<()> {
+    check_readable(&arguments.data, reading)?;
+    arguments.test.as_ref().map_or(Ok(()), |test| check_readable(Path::new(test), reading))
+}
+
+/// The place of the trace, if there is to be one.
+pub(crate) fn open_trace(arguments: &Arguments, inputs: &Inputs) -> anyhow::Result<Option<OutputFile>> {
+    Ok(arguments.trace.as_ref().map(|path| OutputFile::open(path, Kind::Trace, inputs)).transpose()?)
 }
 
 /// What a run goes on from.
@@ -311,18 +345,18 @@ fn start_note(task: &Task) -> Option<String> {
 fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
     let choice = Choice::new(store, &tasks[0].objective, solver, budget)?;
     if solver == Solver::Auto || choice.solver.is_second_order() {
-        eprintln!("note: solver {}: {}", choice.solver.name(), choice.why);
+        show::say(&format!("note: solver {}: {}\n", choice.solver.name(), choice.why));
     }
     if choice.solver.is_second_order() {
         return Ok(());
     }
     let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
-    eprint!("{}", plan::text(&plan, store.blocks().len()));
+    show::say(&plan::text(&plan, store.blocks().len()));
     if together < tasks.len() {
-        eprintln!(
-            "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read",
+        show::say(&format!(
+            "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read\n",
             tasks.len()
-        );
+        ));
     }
     Ok(())
 }

@@ -27,12 +27,12 @@ pub struct Arguments {
 
 /// Exit code 0 if everything is whole, 1 and a list otherwise.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let store = match DiskStore::open(&arguments.store) {
+    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let store = match DiskStore::open_within(&arguments.store, &budget) {
         Ok(store) => store,
         Err(error @ StoreError::Damaged { .. }) => return broken(arguments, &[Fault { error }]),
         Err(error) => return Err(error.into()),
     };
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let index = current_index(&store)?;
     let blocks_total: u64 = store.blocks().iter().map(|b| b.stored_bytes).sum();
     let total = blocks_total + index.unwrap_or(0);
@@ -73,6 +73,6 @@ fn broken(arguments: &Arguments, faults: &[Fault]) -> anyhow::Result<ExitCode> {
         true => ("its index is damaged, the rows are whole", "build it again with 'towline index'"),
         false => ("the store is damaged", "pack it again from the source"),
     };
-    eprintln!("towline: {}: {what} ({count}); {remedy}", arguments.store.display());
+    show::say(&format!("towline: {}: {what} ({count}); {remedy}\n", arguments.store.display()));
     Ok(ExitCode::FAILURE)
 }

@@ -91,7 +91,8 @@ fn features_that_are_kept_are_those_that_are_made() {
             let found = objective(&line("seed", more));
             assert!((found - expected).abs() <= 2e-6 * expected, "{more}: {found} {expected}");
         }
-        let said = bench.run(&format!("pack {file} -o seed.tow --append --rff 150 --gamma 0.5 --rff-keep values"));
+        let said =
+            bench.run(&format!("pack {file} -o seed.tow --append --repeat --rff 150 --gamma 0.5 --rff-keep values"));
         assert!(said.code == Some(4) && said.stderr.contains("packed with --rff-keep seed"), "{}", said.stderr);
     }
 }
@@ -124,16 +125,16 @@ fn rows_are_added_with_the_same_map_only() {
     let bench = Workbench::new();
     bench.file("a.svm", points(50, false));
     bench.ok("pack a.svm -o a.tow -q --rff 30 --gamma 0.5");
-    bench.ok("pack a.svm -o a.tow -q --append --rff 30 --gamma 0.5");
+    bench.ok("pack a.svm -o a.tow -q --append --repeat --rff 30 --gamma 0.5");
     assert!(bench.ok("verify a.tow").contains("whole"));
     for options in ["", "--rff 30 --gamma 0.6", "--rff 31 --gamma 0.5", "--rff 30 --gamma 0.5 --rff-seed 1"] {
-        let said = bench.run(&format!("pack a.svm -o a.tow -q --append {options}"));
+        let said = bench.run(&format!("pack a.svm -o a.tow -q --append --repeat {options}"));
         assert_eq!(said.code, Some(4), "{options}: {}", said.stderr);
         assert!(said.stderr.contains("append with the same --rff"), "{options}: {}", said.stderr);
     }
     for (options, message) in [
         ("--rff 0 --gamma 1", "--rff must be a number from 1"),
-        ("--rff 10 --gamma 0", "--gamma must be a number above 0"),
+        ("--rff 10 --gamma 0", "--gamma must be a number from 1e-60"),
         ("--rff 10", "--gamma"),
         ("--gamma 1", "--rff"),
         ("--rff 10 --gamma 1 --scale rows", "cannot be used with"),

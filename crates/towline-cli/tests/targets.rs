@@ -113,9 +113,9 @@ fn columns_of_tables_are_targets_by_name() {
     bench.file("new.csv", "size,colour\n2,red\n");
     assert_eq!(bench.ok("predict t.towm new.csv").split(' ').count(), 2);
     // More rows, with the same targets only.
-    bench.ok("pack t.csv -o t.tow -q --append --label rating,price");
+    bench.ok("pack t.csv -o t.tow -q --append --repeat --label rating,price");
     for label in ["price,rating", "price", "rating,price,size"] {
-        let refused = bench.run(&format!("pack t.csv -o t.tow -q --append --label {label}"));
+        let refused = bench.run(&format!("pack t.csv -o t.tow -q --append --repeat --label {label}"));
         assert!(refused.code != Some(0) && refused.stderr.contains("target"), "{}", refused.stderr);
     }
 }

@@ -1,10 +1,13 @@
 //! What went wrong, as the exception that a Python program expects.
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError, PyValueError};
+use pyo3::exceptions::{
+    PyBlockingIOError, PyException, PyFileExistsError, PyKeyboardInterrupt, PyMemoryError, PyValueError,
+};
 use pyo3::prelude::*;
 use towline::budget::BudgetError;
 use towline::input::InputError;
 use towline::model::ModelError;
+use towline::output::OutputError;
 use towline::pack::PackError;
 use towline::store::StoreError as LibraryStoreError;
 use towline::trainer::TrainError;
@@ -117,7 +120,20 @@ impl IntoException for ModelError {
         let message = spoken(&self.to_string());
         match self {
             ModelError::Io { source, .. } => io(source, message),
-            ModelError::Damaged { .. } => PyValueError::new_err(message),
+            ModelError::Output(error) => error.into_exception(),
+            ModelError::Damaged { .. } | ModelError::Unfit { .. } => PyValueError::new_err(message),
+        }
+    }
+}
+
+impl IntoException for OutputError {
+    fn into_exception(self) -> PyErr {
+        let message = spoken(&self.to_string());
+        match self {
+            OutputError::Io { source, .. } | OutputError::NotDurable { source, .. } => io(source, message),
+            OutputError::Appeared { .. } | OutputError::OtherKind { .. } => PyFileExistsError::new_err(message),
+            OutputError::Busy { .. } | OutputError::ForeignLock { .. } => PyBlockingIOError::new_err(message),
+            OutputError::IsInput { .. } => PyValueError::new_err(message),
         }
     }
 }

@@ -11,7 +11,7 @@ use towline::loss::AnyLoss;
 use towline::model::Model as LibraryModel;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
-use towline::store::features::{FeatureMap, FeatureName};
+use towline::store::features::FeatureName;
 use towline::store::{BlockStore, DiskStore, MemoryStore};
 use towline::trainer::{self, Start, Status, Task, TrainError, TrainOptions, Trained};
 use towline::truncation::{self, Beginning};
@@ -239,7 +239,7 @@ impl Data {
                 Ok((LibraryModel::of_columns(all, objective, shape.rows, shape.columns), shape.columns))
             }
             Data::Disk(store) => {
-                let features = FeatureMap::read(store.path(), store.manifest(), budget).or_raise()?;
+                let features = store.features(budget).or_raise()?;
                 let ends = (0..features.len() as u32).map(|column| match features.name(column) {
                     FeatureName::Number(number) => number.saturating_add(1),
                     FeatureName::Name(_) => features.len() as u64,

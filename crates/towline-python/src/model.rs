@@ -12,6 +12,7 @@ use towline::fourier::source;
 use towline::input::arrow::ArrowSource;
 use towline::input::{Progress, RowBatch, RowSource};
 use towline::model::{Features, Model as LibraryModel};
+use towline::output::{Inputs, OutputFile};
 use towline::predict::Scorer;
 
 use crate::errors::{OrRaise, bad_value};
@@ -89,7 +90,8 @@ impl Model {
         let format = choose("to", to, &formats)?;
         let mut bytes = Vec::new();
         export(&self.model, format, &mut bytes).map_err(bad_value)?;
-        Ok(std::fs::write(path, bytes)?)
+        let mut place = OutputFile::open(&path, format.kind(), &Inputs::none()).or_raise()?;
+        place.write(|out| out.write_all(&bytes)).or_raise()
     }
 
     /// For pickle: the bytes, which are checked when they are read.

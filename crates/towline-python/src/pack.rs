@@ -44,6 +44,8 @@ impl Arguments {
         Ok(PackOptions {
             read: self.reading.options(true)?,
             weights: None,
+            // A program knows what it has added.
+            repeat: true,
             existing: choose("existing", &self.existing, &existing)?,
             shuffle_seed: self.seed,
             renumber: self.renumber,

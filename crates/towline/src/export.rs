@@ -4,6 +4,7 @@ use std::io::Write;
 use crate::loss::AnyLoss;
 use crate::model::{Features, Model};
 use crate::objective::{Multiclass, Targets};
+use crate::output::Kind;
 use crate::penalty::AnyPenalty;
 
 /// What to write.
@@ -15,6 +16,17 @@ pub enum ExportFormat {
     Json,
     /// A line per feature: name, tab, weight, and more of them for more classes.
     Text,
+}
+
+impl ExportFormat {
+    /// The kind of file that it makes.
+    pub fn kind(self) -> Kind {
+        match self {
+            ExportFormat::Liblinear => Kind::Liblinear,
+            ExportFormat::Json => Kind::Json,
+            ExportFormat::Text => Kind::Weights,
+        }
+    }
 }
 
 /// A model cannot be written in these words.

@@ -53,6 +53,7 @@ mod nearby;
 pub mod newton;
 pub mod objective;
 pub mod order;
+pub mod output;
 pub mod pack;
 pub mod penalty;
 pub mod predict;

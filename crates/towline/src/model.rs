@@ -9,7 +9,7 @@
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::baselines::Baseline;
 use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
+use crate::output::{Inputs, Kind, OutputError, OutputFile};
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::Scale;
 use crate::trainer::{Certificate, Cost, Status, Trained};
 
-const MAGIC: [u8; 8] = *b"TOWMODEL";
+pub(crate) const MAGIC: [u8; 8] = *b"TOWMODEL";
 /// The version of the format that this program writes and reads.
 pub const VERSION: u32 = 2;
 
@@ -132,6 +133,17 @@ pub enum ModelError {
         /// The reason.
         source: std::io::Error,
     },
+    /// The model has numbers that no file can hold.
+    #[error("{}: the model was not written: {problem}; use a smaller C, or scale labels, weights and values", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The model cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The file is no model, or a damaged one.
     #[error("{}: {problem}; train it again", path.display())]
     Damaged {
@@ -262,27 +274,42 @@ impl Model {
 
     /// Writes the model so that the file is whole or not there.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let bytes = self.to_bytes().map_err(|error| damaged(path, error.to_string()))?;
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(".new");
-        let new = path.with_file_name(name);
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&new, path)
-        };
-        write().map_err(|source| {
-            let _ = std::fs::remove_file(&new);
-            ModelError::Io { path: path.to_path_buf(), action: "write it", source }
-        })
+        self.save_to(&mut OutputFile::open(path, Kind::Model, &Inputs::none())?)
+    }
+
+    /// The same at a place that has been claimed, once or more often.
+    pub fn save_to(&self, place: &mut OutputFile) -> Result<(), ModelError> {
+        let path = place.path().to_path_buf();
+        let unfit = |problem: String| ModelError::Unfit { path: path.clone(), problem };
+        self.check_finite().map_err(unfit)?;
+        let bytes = self.to_bytes().map_err(|error| unfit(error.to_string()))?;
+        Ok(place.write(|out| out.write_all(&bytes))?)
+    }
+
+    /// Whatever is written can be read: numbers in memory may have grown beyond all bounds.
+    fn check_finite(&self) -> Result<(), String> {
+        if self.weights.iter().chain(&self.header.intercepts).any(|weight| !weight.is_finite()) {
+            return Err("a weight is not a finite number".into());
+        }
+        // JSON has no words for other numbers, and the reader would miss them.
+        let text = serde_json::to_vec(&self.header).map_err(|error| error.to_string())?;
+        let read = serde_json::from_slice::<Header>(&text);
+        read.map(|_| ()).map_err(|_| "its objective, or what was found of it, is not a finite number".into())
     }
 
     /// Reads a model and checks all of it.
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         let io = |source| ModelError::Io { path: path.to_path_buf(), action: "read it", source };
         let mut bytes = Vec::new();
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(io)?;
+        let mut file = File::open(path).map_err(io)?;
+        (&file).take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(io)?;
+        // What is no model, or a file of holes, may have any size.
+        let size = file.metadata().map_err(io)?.len();
+        if bytes == MAGIC && bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX)).is_err() {
+            return Err(damaged(path, format!("its {size} bytes are more than memory holds")));
+        } else if bytes == MAGIC {
+            file.read_to_end(&mut bytes).map_err(io)?;
+        }
         Model::from_bytes(&bytes).map_err(|problem| damaged(path, problem))
     }
 

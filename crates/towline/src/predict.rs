@@ -40,7 +40,8 @@ impl Scorer {
         let weight_bytes = model.weights.len() as u64 * 8;
         let (lookup, weights, paid) = match &model.features {
             Features::Numbered(numbers) => {
-                let places = numbers.last().map_or(0, |&largest| largest + 1);
+                // The largest number of all has no place after it.
+                let places = numbers.last().map_or(0, |&largest| largest.saturating_add(1));
                 if places / TABLE_RATIO <= count {
                     let paid = reserve(places * 8 * outputs as u64)?;
                     let mut table = vec![0.0; places as usize * outputs];

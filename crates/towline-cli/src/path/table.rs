@@ -1,13 +1,16 @@
 //! What a path has found, as a table: for people, for programs, and beside the models.
 use std::path::Path;
 
-use anyhow::Context;
 use towline::model::{Header, Model};
+use towline::output::{self, Kind};
 use towline::trainer::Status;
 
 use super::walk::Walk;
 use crate::eval::Quality;
 use crate::{show, size};
+
+/// What the table begins with.
+const TITLE: &str = "lambda,c,weights";
 
 /// A model that is there, as far as the table goes.
 pub struct Point {
@@ -77,8 +80,7 @@ impl Walk {
 
     /// The table for other programs, beside the models.
     pub fn write_table(&self) -> anyhow::Result<()> {
-        let mut text =
-            String::from("lambda,c,weights,intercept,objective,relative_gap,passes,bytes_read,seconds,test,model\n");
+        let mut text = format!("{TITLE},intercept,objective,relative_gap,passes,bytes_read,seconds,test,model\n");
         for (number, point) in self.done.iter().enumerate() {
             let header = &point.header;
             let (objective, gap) = point.value_and_gap();
@@ -99,7 +101,7 @@ impl Walk {
             );
         }
         let path = self.folder.join("path.csv");
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        Ok(output::replace(&path, Kind::Table(TITLE), |out| out.write_all(text.as_bytes()))?)
     }
 
     /// All points, for people.

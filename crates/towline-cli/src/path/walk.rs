@@ -9,7 +9,6 @@ use towline::input::ReadOptions;
 use towline::model::Model;
 use towline::objective::Objective;
 use towline::store::DiskStore;
-use towline::store::features::FeatureMap;
 use towline::trainer::{
     self, Along, Chain, Checkpoint, CheckpointFile, Start, Status, StoreFingerprint, Task, TrainOptions, Trained,
 };
@@ -17,7 +16,7 @@ use towline::trainer::{
 use super::table::Point;
 use crate::eval::judge;
 use crate::trace::Watcher;
-use crate::{exit, resume};
+use crate::{exit, resume, show};
 
 /// A path while it is walked.
 pub struct Walk {
@@ -82,7 +81,8 @@ impl Walk {
         options.tasks.drain(..(at + 1) * found.len());
         options.tasks.iter_mut().zip(found).try_for_each(|(task, left)| start_from(task, left))?;
         if self.talk {
-            eprintln!("note: going on after point {} of {} (--restart begins anew)", at + 1, self.points.len());
+            let points = self.points.len();
+            show::say(&format!("note: going on after point {} of {points} (--restart begins anew)\n", at + 1));
         }
         Ok(true)
     }
@@ -101,7 +101,7 @@ impl Walk {
         let (store, budget) = (self.store.clone(), self.budget.clone());
         let (first, models, checkpoints) = (self.done.len(), self.models(), self.checkpoints());
         let mut waves = 0;
-        let features = FeatureMap::read(self.store.path(), self.store.manifest(), &self.budget)?;
+        let features = self.store.features(&self.budget)?;
         let mut each = |_: usize, together: &[Trained]| {
             for trained in together.chunks(models) {
                 let number = self.done.len();

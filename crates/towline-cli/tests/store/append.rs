@@ -55,7 +55,7 @@ fn labels_that_are_no_short_decimals_stay_one_class_when_rows_are_added() {
     let text: String = (0..500).map(|_| format!("{} 1:1\n", random.fraction() * 1e-5)).collect();
     bench.file("in.svm", text);
     bench.ok("pack in.svm -o out.tow --quiet");
-    bench.ok("pack in.svm -o out.tow --quiet --append");
+    bench.ok("pack in.svm -o out.tow --quiet --append --repeat");
     let info: serde_json::Value = serde_json::from_str(&bench.ok("info out.tow --json")).unwrap();
     let histogram = info["labels"]["histogram"].as_array().unwrap();
     assert_eq!(histogram.len(), 500);
@@ -78,7 +78,7 @@ fn a_generation_that_was_not_finished_is_as_if_it_had_never_begun() {
         }
     };
     before.iter().for_each(|(name, bytes)| write(name, bytes));
-    write(Path::new("manifest.json.new"), &after[manifest]);
+    write(Path::new(".manifest.json.0123456789abcdef.towline-new"), &after[manifest]);
     assert!(contents(&bench.path("out.tow")).len() > before.len());
     assert_eq!(bench.ok("cat out.tow"), parts[0]);
     bench.ok("verify out.tow");
@@ -104,9 +104,12 @@ fn what_a_killed_replacement_left_goes_with_the_next_writer() {
     parts(&bench);
     bench.ok("pack a.svm -o out.tow --quiet");
     for next in ["--append", "--force"] {
-        bench.file("out.tow.partial/blocks/00000.blk", "half a store");
+        let left = ".out.tow.0123456789abcdef.towline-new";
+        bench.file(&format!("{left}/blocks/00000.blk"), "half a store");
+        let marker = "An unfinished folder of towline. The next run removes it.\n";
+        bench.file(&format!("{left}/.towline-unfinished"), marker);
         bench.ok(&format!("pack b.svm -o out.tow --quiet {next}"));
-        assert!(!bench.path("out.tow.partial").exists(), "{next}");
+        assert!(!bench.path(left).exists(), "{next}");
     }
 }
 
@@ -115,7 +118,7 @@ fn new_rows_without_new_features_need_no_new_map() {
     let bench = Workbench::new();
     bench.file("in.svm", "1 1:1\n");
     bench.ok("pack in.svm -o out.tow --quiet");
-    bench.ok("pack in.svm -o out.tow --quiet --append");
+    bench.ok("pack in.svm -o out.tow --quiet --append --repeat");
     assert!(!bench.path("out.tow/features.2.map").exists());
     assert_eq!(bench.ok("cat out.tow"), "1 1:1\n1 1:1\n");
 }

@@ -20,6 +20,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// More features than this are no approximation of anything.
 const MOST_FEATURES: u32 = 1 << 20;
 
+/// Between these, frequencies are far from the ends of 32-bit floats.
+const LEAST_GAMMA: f64 = 1e-60;
+const LARGEST_GAMMA: f64 = 1e60;
+/// An angle of more turns than this has lost most of its fraction, which is all that counts.
+const MOST_TURNS: f64 = (1u64 << 40) as f64;
+/// Features that turn less than this are constants.
+const LEAST_TURNS: f64 = 1e-9;
+
 /// Which features.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Raw")]
@@ -53,8 +61,8 @@ pub enum FourierError {
         /// What was given.
         features: u32,
     },
-    /// γ is not above 0.
-    #[error("--gamma must be a number above 0, not {gamma}")]
+    /// γ is not above 0, or frequencies would be too large or too small for 32 bits.
+    #[error("--gamma must be a number from {LEAST_GAMMA:e} to {LARGEST_GAMMA:e}, not {gamma}")]
     Gamma {
         /// What was given.
         gamma: f64,
@@ -67,7 +75,7 @@ impl FourierMap {
         if !(1..=MOST_FEATURES).contains(&features) {
             return Err(FourierError::Features { features });
         }
-        if !(gamma.is_finite() && gamma > 0.0) {
+        if !(LEAST_GAMMA..=LARGEST_GAMMA).contains(&gamma) {
             return Err(FourierError::Gamma { gamma });
         }
         Ok(FourierMap { features, gamma, seed })
@@ -76,6 +84,17 @@ impl FourierMap {
     /// D.
     pub fn features(&self) -> u32 {
         self.features
+    }
+
+    /// What is wrong with a map of rows whose largest value is this, if anything is: features that would be noise, or
+    /// constants.
+    pub(crate) fn unfit_for(&self, largest: f64) -> Option<&'static str> {
+        let turns = largest.abs() * (2.0 * self.gamma).sqrt() / std::f64::consts::TAU;
+        match turns {
+            turns if turns > MOST_TURNS => Some("too large"),
+            turns if turns < LEAST_TURNS && largest != 0.0 => Some("too small"),
+            _ => None,
+        }
     }
 
     /// In a few words.
@@ -126,7 +145,7 @@ mod tests {
     #[test]
     fn impossible_maps_are_refused_wherever_they_come_from() {
         assert!(matches!(FourierMap::new(0, 1.0, 0), Err(FourierError::Features { .. })));
-        for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e80, 1e300, 1e-300] {
             assert!(matches!(FourierMap::new(5, gamma, 0), Err(FourierError::Gamma { .. })));
         }
         let map = FourierMap::new(7, 0.25, 3).unwrap();

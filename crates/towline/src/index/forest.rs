@@ -7,6 +7,7 @@ use super::manifest::IndexManifest;
 use super::nodes::{self, NO_NODE, Node};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, Reservation};
+use crate::store::files::{StoreFolder, while_it_changes};
 use crate::store::format::{self, Header};
 use crate::store::{BlockStore, DiskStore, ReadBuffers, StoreError};
 use crate::trainer::StoreFingerprint;
@@ -28,6 +29,10 @@ pub struct Forest {
 impl Forest {
     /// Opens the index of `store` and checks everything but the contents of its pages.
     pub fn open(store: &DiskStore, budget: &Budget) -> Result<Forest, StoreError> {
+        while_it_changes(store.path(), || Forest::open_once(store, budget))
+    }
+
+    fn open_once(store: &DiskStore, budget: &Budget) -> Result<Forest, StoreError> {
         let path = store.path();
         let Some(manifest) = IndexManifest::read(path)? else { return Err(StoreError::index(path, "it has no index")) };
         if !manifest.is_of(&StoreFingerprint::of(store.manifest())) {
@@ -43,8 +48,9 @@ impl Forest {
         // Once as bytes, once as nodes.
         let paid = budget.reserve("nodes of the index", manifest.table.bytes.saturating_mul(3))?;
         let damaged = |error: StoreError| damaged_index(path, &error);
-        let bytes = crate::store::read_checked(path, &manifest.table).map_err(damaged)?;
-        let pages = crate::store::open_file(path, &manifest.pages).map_err(damaged)?;
+        let folder = StoreFolder::open(path)?;
+        let bytes = folder.read_checked(&manifest.table).map_err(damaged)?;
+        let pages = folder.open_file(&manifest.pages).map_err(damaged)?;
         let nodes = nodes::parse(&bytes, manifest.pages.bytes, store.manifest().rows)
             .map_err(|problem| StoreError::index(path, format!("the index is damaged: {problem}")))?;
         let roots = (0..nodes.len() as u32).filter(|&node| nodes[node as usize].parent == NO_NODE).collect();

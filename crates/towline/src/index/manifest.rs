@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::store::StoreError;
+use crate::store::files::StoreFolder;
 use crate::store::manifest::{FileEntry, unsealed};
 use crate::trainer::StoreFingerprint;
 
@@ -48,13 +49,14 @@ impl IndexManifest {
     /// Reads the manifest of the index of the store at `store`; `None` if it has no index.
     pub fn read(store: &Path) -> Result<Option<IndexManifest>, StoreError> {
         let path = store.join(FOLDER).join(FILE_NAME);
-        let file = match std::fs::File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::io(&path, "open it")(error)),
-        };
         let damaged =
             |problem: String| StoreError::index(store, format!("the index is damaged: {FILE_NAME}: {problem}"));
+        let file = match StoreFolder::open(store)?.open_plain(&format!("{FOLDER}/{FILE_NAME}")) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::Other => return Err(damaged(error.to_string())),
+            Err(error) => return Err(StoreError::io(&path, "open it")(error)),
+        };
         let mut text = String::new();
         file.take(LARGEST_BYTES).read_to_string(&mut text).map_err(|error| damaged(error.to_string()))?;
         let inner = unsealed(&text).map_err(damaged)?.get();

@@ -1,5 +1,5 @@
 //! Writing an index so that it exists whole or not at all.
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use super::manifest::{FILE_NAME, FOLDER, IndexManifest, VERSION};
 use super::nodes::{ENTRY_BYTES, NO_NODE, Node};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
-use crate::store::folder::{exchange, lock, sync_folder, write_synced};
+use crate::output::{NewFolder, create_in, open_folder};
+use crate::store::folder::{foreign_in_index, lock, write_synced};
 use crate::store::format::{self, Scratch};
 use crate::store::manifest::{FileEntry, sealed};
 use crate::store::{DiskStore, StoreError};
@@ -16,10 +17,11 @@ use crate::trainer::StoreFingerprint;
 const PAGES: &str = "pages.dat";
 const TABLE: &str = "nodes.tab";
 
-/// Pages and nodes on their way to disk: they grow in `STORE/index.partial`, which is renamed when everything in it is synced.
+/// Pages and nodes on their way to disk: they grow in a folder of their own, which is renamed when everything in it
+/// is synced.
 pub struct PageWriter {
     store: PathBuf,
-    folder: PathBuf,
+    folder: NewFolder,
     out: BufWriter<File>,
     bytes: u64,
     /// Nodes so far; those without a page yet have `bytes` 0.
@@ -27,7 +29,8 @@ pub struct PageWriter {
     paid: Reservation,
     scratch: Scratch,
     encoded: Vec<u8>,
-    published: bool,
+    /// The index that is replaced.
+    old: Option<File>,
     _lock: File,
 }
 
@@ -37,13 +40,20 @@ impl PageWriter {
         let path = store.path();
         let lock = lock(path, path)?;
         let paid = budget.reserve("nodes of the index", 1 << 20)?;
-        let folder = path.join(format!("{FOLDER}.partial"));
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(StoreError::io(&folder, "remove what an earlier run left"))?;
-        }
-        fs::create_dir(&folder).map_err(StoreError::io(&folder, "create it"))?;
-        let pages = folder.join(PAGES);
-        let file = File::create(&pages).map_err(StoreError::io(&pages, "create it"))?;
+        let target = path.join(FOLDER);
+        let old = match target.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            _ if target.join(FILE_NAME).is_file() => {
+                let old = open_folder(rustix::fs::CWD, &target).map_err(StoreError::io(&target, "open it"))?;
+                if let Some(name) = foreign_in_index(&old, &target)? {
+                    return Err(StoreError::Foreign { path: target, name });
+                }
+                Some(old)
+            }
+            _ => return Err(StoreError::Foreign { path: path.to_path_buf(), name: FOLDER.to_string() }),
+        };
+        let folder = NewFolder::create(&target)?;
+        let file = create_in(folder.handle(), PAGES).map_err(StoreError::io(&target, "create a file in it"))?;
         Ok(PageWriter {
             store: path.to_path_buf(),
             folder,
@@ -53,7 +63,7 @@ impl PageWriter {
             paid,
             scratch: Scratch::default(),
             encoded: Vec::new(),
-            published: false,
+            old,
             _lock: lock,
         })
     }
@@ -77,7 +87,7 @@ impl PageWriter {
         let Ok(bytes) = u32::try_from(self.encoded.len()) else {
             return Err(StoreError::index(&self.store, "a row is too long for an index"));
         };
-        self.out.write_all(&self.encoded).map_err(StoreError::io(&self.folder.join(PAGES), "write it"))?;
+        self.out.write_all(&self.encoded).map_err(StoreError::io(&self.store.join(FOLDER).join(PAGES), "write it"))?;
         self.bytes += u64::from(bytes);
         let node = &mut self.nodes[number as usize];
         (node.bytes, node.rows, node.values) = (bytes, header.rows, header.values);
@@ -90,11 +100,12 @@ impl PageWriter {
         store: &DiskStore,
         (tree_rows, fan_out, seed): (u64, u64, u64),
     ) -> Result<(IndexManifest, u64), StoreError> {
-        let pages = self.folder.join(PAGES);
+        let target = self.store.join(FOLDER);
+        let pages = target.join(PAGES);
         self.out.flush().and_then(|()| self.out.get_ref().sync_all()).map_err(StoreError::io(&pages, "sync it"))?;
         let mut table = Vec::with_capacity(self.nodes.len() * ENTRY_BYTES);
         self.nodes.iter().for_each(|node| node.write(&mut table));
-        write_synced(&self.folder, TABLE, &table)?;
+        write_synced(self.folder.handle(), &target, TABLE, &table)?;
         let entry =
             |name: &str, bytes: u64, checksum: u32| FileEntry { name: format!("{FOLDER}/{name}"), bytes, checksum };
         let manifest = IndexManifest {
@@ -111,31 +122,9 @@ impl PageWriter {
             pages: entry(PAGES, self.bytes, 0),
         };
         let text = sealed(&manifest).map_err(|error| StoreError::index(&self.store, error.to_string()))?;
-        write_synced(&self.folder, FILE_NAME, text.as_bytes())?;
-        sync_folder(&self.folder)?;
-        self.publish()?;
+        write_synced(self.folder.handle(), &target, FILE_NAME, text.as_bytes())?;
+        self.folder.handle().sync_all().map_err(StoreError::io(&target, "sync it"))?;
+        self.folder.publish(self.old.as_ref())?;
         Ok((manifest, self.bytes + table.len() as u64 + text.len() as u64))
-    }
-
-    fn publish(&mut self) -> Result<(), StoreError> {
-        let target = self.store.join(FOLDER);
-        if target.exists() {
-            exchange(&self.folder, &target).map_err(StoreError::io(&target, "replace it"))?;
-            self.published = true;
-            fs::remove_dir_all(&self.folder).map_err(StoreError::io(&self.folder, "remove the replaced index"))?;
-        } else {
-            fs::rename(&self.folder, &target).map_err(StoreError::io(&target, "move the finished index there"))?;
-            self.published = true;
-        }
-        sync_folder(&self.store)
-    }
-}
-
-impl Drop for PageWriter {
-    fn drop(&mut self) {
-        if !self.published {
-            // What is left of a failure is of no use to anybody.
-            let _ = fs::remove_dir_all(&self.folder);
-        }
     }
 }

@@ -24,6 +24,7 @@ mod lists;
 #[cfg(test)]
 mod malformed;
 mod messages;
+mod pages;
 mod parquet;
 mod rows;
 mod spool;
@@ -165,10 +166,13 @@ impl RowSource for ArrowSource {
                 self.current = None;
                 continue;
             }
+            let name = current.name.clone();
+            let refused = |source| InputError::Budget { file: name.clone(), source };
+            let least = self.target_bytes * ROOM;
+            // One row may have more values than all others.
+            self.paid.grow_to(current.next_bytes().max(least)).map_err(refused)?;
             current.convert(&self.tables, batch)?;
-            let held = batch.capacity_bytes().max(self.target_bytes * ROOM);
-            let refused = |source| InputError::Budget { file: current.name.clone(), source };
-            self.paid.resize(held).map_err(refused)?;
+            self.paid.resize(batch.capacity_bytes().max(least)).map_err(refused)?;
             return Ok(true);
         }
     }
@@ -200,13 +204,23 @@ impl Current {
         Ok(true)
     }
 
+    /// The next rows to convert.
+    fn next_rows(&self) -> Option<RecordBatch> {
+        let batch = self.batch.as_ref()?;
+        Some(batch.slice(self.given, self.step.min(batch.num_rows() - self.given)))
+    }
+
+    /// What they take at most while they are converted: names and numbers, and the tables that find them.
+    fn next_bytes(&self) -> u64 {
+        let Some(rows) = self.next_rows() else { return 0 };
+        rows::bytes_per_row(&rows).saturating_mul(rows.num_rows() as u64).saturating_mul(ROOM)
+    }
+
     /// Converts the next rows.
     fn convert(&mut self, tables: &Tables, into: &mut RowBatch) -> Result<(), InputError> {
-        let Some(batch) = &self.batch else { return Ok(()) };
-        let rows = self.step.min(batch.num_rows() - self.given);
-        let slice = batch.slice(self.given, rows);
-        rows::write(tables, &self.name, &self.layout, &slice, self.before + self.given as u64, into)?;
-        self.given += rows;
+        let Some(rows) = self.next_rows() else { return Ok(()) };
+        rows::write(tables, &self.name, &self.layout, &rows, self.before + self.given as u64, into)?;
+        self.given += rows.num_rows();
         Ok(())
     }
 }

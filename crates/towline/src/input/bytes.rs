@@ -3,7 +3,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::PathBuf;
 
+use super::window::{self, Window};
 use super::{InputError, Progress};
+use crate::budget::{Budget, Reservation};
 
 /// Something to read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,10 @@ impl Compression {
     pub fn read_error(self, file: &str, source: io::Error) -> InputError {
         if self == Compression::None || source.raw_os_error().is_some() {
             return InputError::Io { file: file.to_string(), action: "read it to its end", source };
+        }
+        if window::is_too_large(&source) {
+            let problem = "parts of its Zstandard data need a larger window than the budget allows";
+            return InputError::file(file, problem, "use more --memory, or pack the file anew without --long");
         }
         let format = match self {
             Compression::Gzip => "gzip",
@@ -157,11 +163,16 @@ impl From<Input> for Stream {
 
 impl Stream {
     /// Looks at the first `bytes` plain bytes of an input without losing them: a file is opened anew afterwards, a pipe stays open.
-    pub fn peek(input: &Input, bytes: usize, progress: &Progress) -> Result<(Stream, Vec<u8>), InputError> {
+    pub fn peek(
+        input: &Input,
+        bytes: usize,
+        budget: &Budget,
+        progress: &Progress,
+    ) -> Result<(Stream, Vec<u8>), InputError> {
         // What is read of a file here is read and counted again.
         let unseen = Progress::default();
         let opens_anew = input.size_bytes().is_some();
-        let mut opened = open(input, if opens_anew { &unseen } else { progress })?;
+        let mut opened = open(input, budget, if opens_anew { &unseen } else { progress })?;
         let mut head = vec![0; bytes];
         let seen = opened.fill(&mut head).map_err(|source| opened.compression.read_error(&input.name(), source))?;
         head.truncate(seen);
@@ -187,19 +198,16 @@ impl Stream {
     }
 
     /// The plain bytes from the beginning.
-    pub fn open(self, progress: &Progress) -> Result<Opened, InputError> {
+    pub fn open(self, budget: &Budget, progress: &Progress) -> Result<Opened, InputError> {
         match self.opened {
             Some(opened) => Ok(opened),
-            None => open(&self.input, progress),
+            None => open(&self.input, budget, progress),
         }
     }
 }
 
-/// Zstandard frames say how large a window they need; a larger one than this (128 MiB) is refused, as by the `zstd` tool.
-const ZSTD_LARGEST_WINDOW_LOG: u32 = 27;
-
 /// Opens an input and unpacks it on the way, adding the bytes taken from disk to `progress`.
-pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
+pub fn open(input: &Input, budget: &Budget, progress: &Progress) -> Result<Opened, InputError> {
     let name = input.name();
     let fail = |action| {
         let file = name.clone();
@@ -230,7 +238,7 @@ pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
         }
     };
     let mut counted = Counted { inner: raw, progress: progress.clone() };
-    let mut head = [0u8; 4];
+    let mut head = [0u8; window::HEADER_BYTES];
     let seen = read_fully(&mut counted, &mut head).map_err(fail("read it"))?;
     let compression = Compression::of(&head[..seen]);
     let whole: Chain<Cursor<Vec<u8>>, Counted> = Cursor::new(head[..seen].to_vec()).chain(counted);
@@ -239,9 +247,11 @@ pub fn open(input: &Input, progress: &Progress) -> Result<Opened, InputError> {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
         Compression::Zstd => {
+            let window = Window::of(&head[..seen], budget);
+            let window = window.map_err(|source| InputError::Budget { file: name.clone(), source })?;
             let mut decoder = zstd::stream::read::Decoder::new(whole).map_err(fail("unpack it"))?;
-            decoder.window_log_max(ZSTD_LARGEST_WINDOW_LOG).map_err(fail("unpack it"))?;
-            Box::new(decoder)
+            decoder.window_log_max(window.largest_log).map_err(fail("unpack it"))?;
+            Box::new(Paid { reader: decoder, _paid: window.paid })
         }
     };
     // Unpacking reads ahead anyway.
@@ -280,6 +290,18 @@ pub fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize
     Ok(filled)
 }
 
+/// A reader, and what it keeps in memory.
+struct Paid<R> {
+    reader: R,
+    _paid: Option<Reservation>,
+}
+
+impl<R: Read> Read for Paid<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
+}
+
 struct Counted {
     inner: Box<dyn Read + Send>,
     progress: Progress,
@@ -302,7 +324,8 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(packed)?;
         let progress = Progress::default();
-        let mut opened = open(&Input::File(file.path().into()), &progress).map_err(io::Error::other)?;
+        let input = Input::File(file.path().into());
+        let mut opened = open(&input, &Budget::unlimited(), &progress).map_err(io::Error::other)?;
         let mut plain = Vec::new();
         opened.reader.read_to_end(&mut plain)?;
         assert_eq!(progress.read_bytes(), packed.len() as u64);

@@ -9,6 +9,7 @@ use super::csv::Csv;
 use super::libsvm::{Libsvm, LibsvmOptions};
 use super::table::TableOptions;
 use super::text::{TextFormat, TextLimits, TextSource};
+use super::unchanged::{Checked, Unchanged};
 use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
 use crate::fourier::{FourierMap, source};
@@ -109,9 +110,24 @@ pub fn open(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Box<dyn RowSource>, InputError> {
-    let raw = open_raw(inputs, options, budget, progress)?;
+    let files = inputs.iter().filter_map(Unchanged::new).collect();
+    let raw = Box::new(Checked { source: open_raw(inputs, options, budget, progress)?, files });
     let file = inputs.first().map_or_else(String::new, Input::name);
     source::mapped(options.fourier, raw, budget).map_err(|source| InputError::Budget { file, source })
+}
+
+/// Looks whether an input can be read and what it is, without reading more of it than its beginning. What can be read
+/// only once is left alone.
+pub fn check(input: &Input, options: &ReadOptions) -> Result<(), InputError> {
+    let Input::File(path) = input else { return Ok(()) };
+    let fail = |source| InputError::Io { file: input.name(), action: "open it", source };
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Ok(());
+    }
+    match options.format {
+        Some(_) => std::fs::File::open(path).map(|_| ()).map_err(fail),
+        None => recognise(std::slice::from_ref(input), &Budget::unlimited(), &Progress::default()).map(|_| ()),
+    }
 }
 
 fn open_raw(
@@ -125,7 +141,7 @@ fn open_raw(
     }
     let (format, streams) = match options.format {
         Some(format) => (format, inputs.iter().cloned().map(Stream::from).collect()),
-        None => recognise(inputs, progress)?,
+        None => recognise(inputs, budget, progress)?,
     };
     let file = inputs.first().map_or_else(String::new, Input::name);
     let refused = |source| InputError::Budget { file: file.clone(), source };
@@ -143,11 +159,11 @@ fn open_raw(
 }
 
 /// The one format of all inputs.
-fn recognise(inputs: &[Input], progress: &Progress) -> Result<(Format, Vec<Stream>), InputError> {
+fn recognise(inputs: &[Input], budget: &Budget, progress: &Progress) -> Result<(Format, Vec<Stream>), InputError> {
     let mut first: Option<(Format, String)> = None;
     let mut streams = Vec::with_capacity(inputs.len());
     for input in inputs {
-        let (stream, head) = Stream::peek(input, PEEK_BYTES, progress)?;
+        let (stream, head) = Stream::peek(input, PEEK_BYTES, budget, progress)?;
         streams.push(stream);
         let name = input.name();
         let Some(format) = format_of(&name, &head)? else { continue };

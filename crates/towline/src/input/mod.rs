@@ -16,13 +16,15 @@ pub mod number;
 mod separators;
 pub mod table;
 pub mod text;
+pub(crate) mod unchanged;
+mod window;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use batch::{NameList, RowBatch};
 pub use bytes::{Compression, Input};
-pub use detect::{Format, ReadOptions, open};
+pub use detect::{Format, ReadOptions, check, open};
 pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;

@@ -10,10 +10,10 @@ use crate::block::{Block, Layout};
 use crate::budget::{Budget, Reservation};
 use crate::fourier::FourierMap;
 use crate::fourier::columns::{ColumnFrequencies, Mapper, is_cheaper};
-use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures};
 use crate::store::manifest::{Manifest, Scale, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
+use crate::store::{DiskStore, StoreError};
 
 /// How rows are mapped, and which ones are written.
 pub struct Mapping {
@@ -48,11 +48,13 @@ pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackEr
     Ok(())
 }
 
-/// The features of the rows that lie in `manifest`'s blocks: none of the input's where these hold features of the map.
-pub fn known_features(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
+/// The features of the rows that lie in the blocks of `store`: none of the input's where these hold features of the
+/// map.
+pub fn known_features(store: &DiskStore, budget: &Budget) -> Result<FeatureMap, StoreError> {
+    let manifest = store.manifest();
     match manifest.fourier.is_some() && manifest.made_from.is_none() {
         true => FeatureMap::empty(budget),
-        false => FeatureMap::read_stored(store, manifest, budget),
+        false => store.stored_features(budget),
     }
 }
 

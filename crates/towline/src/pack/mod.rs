@@ -13,6 +13,7 @@ mod fourier;
 mod intern;
 mod labels;
 mod packer;
+mod range;
 mod rows;
 mod scale;
 mod several;
@@ -38,6 +39,8 @@ use packer::Packer;
 pub struct PackOptions {
     /// How to read the inputs.
     pub read: ReadOptions,
+    /// Adds a file to a store that has it already.
+    pub repeat: bool,
     /// One weight per line for the rows of all inputs in order.
     pub weights: Option<Input>,
     /// What to do if the store is there already.
@@ -66,6 +69,7 @@ impl Default for PackOptions {
     fn default() -> Self {
         PackOptions {
             read: ReadOptions::default(),
+            repeat: false,
             weights: None,
             existing: Existing::default(),
             shuffle_seed: Some(0),
@@ -126,6 +130,16 @@ pub enum PackError {
         /// The first input.
         input: String,
     },
+    /// The same file is in the store already.
+    #[error(
+        "{input}: its rows are in the store already, as generation {generation}; use --repeat to add them once more"
+    )]
+    Repeated {
+        /// The input.
+        input: String,
+        /// When it was added.
+        generation: u64,
+    },
     /// Rows do not fit to those that are there already, or to each other.
     #[error("{problem}; {remedy}")]
     Mismatch {
@@ -185,13 +199,34 @@ fn pack_opened(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
-    let writer = StoreWriter::create(output, options.existing)?;
+    let writer = StoreWriter::create(output, options.existing, budget)?;
     enough::check(options, budget)?;
-    let mut packer = Packer::new(sources, open, &writer, options, budget, progress)?;
+    let mut packer = Packer::new(sources.clone(), open, &writer, options, budget, progress)?;
+    if let Some(old) = writer.old() {
+        check_not_repeated(&sources, old.manifest(), options)?;
+        // Rows that are added to damaged ones would be lost with them.
+        old.check_blocks(budget)?;
+    }
     let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs()))?;
     let needs = packer.needs();
     let (manifest, blocks) = packer.write_store(writer).map_err(|error| enough::state(error, needs))?;
     let files = manifest.block_files.iter().chain(&manifest.feature_maps).chain([&manifest.table]);
     let store_bytes = files.map(|file| file.bytes).sum();
     Ok(Packed { manifest, blocks, store_bytes, input_bytes: progress.read_bytes(), remarks })
+}
+
+/// An append that is made once more, because nobody knew whether it had succeeded, would double its rows.
+fn check_not_repeated(sources: &[Source], old: &Manifest, options: &PackOptions) -> Result<(), PackError> {
+    if options.repeat {
+        return Ok(());
+    }
+    let name = |source: &Source| Path::new(&source.name).file_name().map(ToOwned::to_owned);
+    let is_same = |a: &Source, b: &Source| {
+        a.modified != 0 && (a.bytes, a.modified, &a.reading, name(a)) == (b.bytes, b.modified, &b.reading, name(b))
+    };
+    let found = sources.iter().find_map(|new| Some((new, old.sources.iter().find(|known| is_same(new, known))?)));
+    match found {
+        Some((new, known)) => Err(PackError::Repeated { input: new.name.clone(), generation: known.generation }),
+        None => Ok(()),
+    }
 }

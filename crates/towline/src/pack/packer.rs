@@ -9,6 +9,7 @@ use super::enough::{Needs, fixed_bytes};
 use super::fourier::{self, Mapping};
 use super::intern::Features;
 use super::labels::{Labels, RowStatistics};
+use super::range::Range;
 use super::rows::{Place, WaitingRows};
 use super::scale::Statistics;
 use super::several::SeveralTargets;
@@ -18,10 +19,10 @@ use crate::block::{Layout, RowInfo};
 use crate::budget::Budget;
 use crate::input::{InputError, Progress, RowBatch, RowSource};
 use crate::nearby::large_zeroed;
-use crate::store::StoreError;
 use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
 use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
+use crate::store::{DiskStore, StoreError};
 
 /// Everything that is known while rows come in.
 pub struct Packer<'a> {
@@ -37,6 +38,7 @@ pub struct Packer<'a> {
     values: u64,
     /// Values of the longest row.
     longest: u64,
+    range: Range,
     /// Rows of older generations.
     old_rows: u64,
     labels: Labels,
@@ -66,11 +68,12 @@ impl<'a> Packer<'a> {
         let source = open()?;
         let named = source.features_are_named();
         let mut features = Features::new(named, writer.folder(), budget)?;
-        fourier::check(options, writer.old())?;
+        fourier::check(options, writer.old().map(DiskStore::manifest))?;
         let mut old = None;
-        if let Some(manifest) = writer.old() {
+        if let Some(store) = writer.old() {
+            let manifest = store.manifest();
             check_fits(manifest, named, options)?;
-            let map = fourier::known_features(writer.folder(), manifest, budget)?;
+            let map = fourier::known_features(store, budget)?;
             features.load(&map, budget)?;
             old = Some((manifest.clone(), map));
         }
@@ -88,6 +91,7 @@ impl<'a> Packer<'a> {
             rows: 0,
             values: 0,
             longest: 0,
+            range: Range::new(options.fourier),
             old_rows,
             labels: old.as_ref().map_or_else(Labels::default, |(m, _)| Labels::resume(&m.labels, m.rows)),
             targets: old.as_ref().map_or_else(SeveralTargets::default, |(m, _)| SeveralTargets::resume(m)),
@@ -121,7 +125,7 @@ impl<'a> Packer<'a> {
     /// Reads all rows, and returns what the reader has to say about them.
     pub fn read_rows(&mut self) -> Result<Vec<String>, PackError> {
         let Some(mut source) = self.source.take() else { return Ok(Vec::new()) };
-        let mut weights = self.options.weights.as_ref().map(WeightFile::open).transpose()?;
+        let mut weights = self.options.weights.as_ref().map(|file| WeightFile::open(file, self.budget)).transpose()?;
         let mut batch = RowBatch::default();
         while source.next_batch(&mut batch)? {
             if self.options.stop.load(Ordering::Relaxed) {
@@ -133,6 +137,7 @@ impl<'a> Packer<'a> {
             self.targets.add(&batch, source.target_names())?;
             self.add_batch(&mut batch)?;
         }
+        self.range.end()?;
         let input = || self.sources.first().map_or_else(String::new, |source| source.name.clone());
         if self.rows == 0 {
             return Err(PackError::NoRows { input: input() });
@@ -159,6 +164,7 @@ impl<'a> Packer<'a> {
         }
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.values += batch.values.len() as u64;
+        self.range.add(batch)?;
         self.resolve_features(batch)?;
         self.features.count(batch, self.rows, self.is_scaled());
         self.add_statistics(batch)?;

@@ -3,7 +3,7 @@
 //! Every row has a place: a hash of its number, or the number itself if the order is kept. The store is the rows sorted by
 //! place. A bucket holds all rows of a range of places, so that buckets can be sorted one after the other in memory. Which
 //! rows share a bucket depends on the budget; the order in which they come out does not.
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -39,15 +39,7 @@ struct Segment {
 
 /// A file that is gone when the process ends, however it ends.
 pub fn nameless_file(folder: &Path) -> Result<File, StoreError> {
-    let path = folder.join(format!("rows-{}.new", std::process::id()));
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(StoreError::io(&path, "create a temporary file"))?;
-    std::fs::remove_file(&path).map_err(StoreError::io(&path, "unlink a temporary file"))?;
-    Ok(file)
+    tempfile::tempfile_in(folder).map_err(StoreError::io(folder, "create a temporary file in it"))
 }
 
 impl Spill {

@@ -1,6 +1,8 @@
 //! A file with one sample weight per line.
 use std::io::{BufRead, BufReader, Read};
 
+use crate::budget::Budget;
+use crate::input::unchanged::Unchanged;
 use crate::input::{Compression, Input, InputError, Place, Progress, RowBatch, bytes, number};
 
 /// Weights for the rows of all inputs, in order.
@@ -10,14 +12,16 @@ pub struct WeightFile {
     compression: Compression,
     line: u64,
     text: Vec<u8>,
+    unchanged: Option<Unchanged>,
 }
 
 impl WeightFile {
     /// Opens the file.
-    pub fn open(input: &Input) -> Result<Self, InputError> {
-        let opened = bytes::open(input, &Progress::default())?;
+    pub fn open(input: &Input, budget: &Budget) -> Result<Self, InputError> {
+        let unchanged = Unchanged::new(input);
+        let opened = bytes::open(input, budget, &Progress::default())?;
         let (lines, compression) = (BufReader::new(opened.reader), opened.compression);
-        Ok(WeightFile { name: input.name(), lines, compression, line: 0, text: Vec::new() })
+        Ok(WeightFile { name: input.name(), lines, compression, line: 0, text: Vec::new(), unchanged })
     }
 
     /// Gives every row of `batch` its weight.
@@ -40,7 +44,7 @@ impl WeightFile {
     /// All weights must have been used.
     pub fn finish(mut self, rows: u64) -> Result<(), InputError> {
         match self.next()? {
-            None => Ok(()),
+            None => self.unchanged.as_ref().map_or(Ok(()), Unchanged::check),
             Some(_) => {
                 let problem = format!("more weights than rows ({rows})");
                 Err(InputError::file(&self.name, problem, "write one weight per row, in the order of the rows"))

@@ -148,7 +148,13 @@ impl State {
         let weights = targets.iter().flat_map(|&(_, c)| (0..L::TERMS).map(move |_| c));
         let alpha = |(&m, c): (&f64, f64)| match m.abs() <= radius {
             true => 0.5 * c,
-            false => if m > 0.0 { c } else { 0.0 },
+            false => {
+                if m > 0.0 {
+                    c
+                } else {
+                    0.0
+                }
+            }
         };
         let alphas = missing.iter().zip(weights).map(alpha).collect();
         Ok(State { targets, alphas, sigma })

@@ -227,7 +227,11 @@ impl<'a, L: RowLoss> Newton<'a, L> {
                 true => (low * high).sqrt(),
                 false => 0.03 * high,
             };
-            if derivative(middle) < 0.0 { low = middle } else { high = middle }
+            if derivative(middle) < 0.0 {
+                low = middle
+            } else {
+                high = middle
+            }
             if low > 0.0 && high - low < 1e-2 * high {
                 break;
             }

@@ -1,16 +1,18 @@
 //! A store on disk, read block by block with positioned reads.
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::features::{FeatureFiles, FeatureMap};
+use super::files::{StoreFolder, while_it_changes};
 use super::format::{self, Header};
 use super::made::Made;
-use super::manifest::{FileEntry, Manifest};
+use super::manifest::Manifest;
 use super::table::{self, Entry};
 use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError, reading_bytes};
 use crate::block::{Block, ValueKind};
+use crate::budget::{Budget, Reservation};
 
 /// A store in a folder.
 #[derive(Debug)]
@@ -21,13 +23,40 @@ pub struct DiskStore {
     entries: Vec<Entry>,
     infos: Vec<BlockInfo>,
     made: Option<Made>,
+    features: FeatureFiles,
+    _paid: Option<Reservation>,
 }
+
+/// A list of blocks and files of this size is nothing; what is larger is paid for.
+const SMALL_BYTES: u64 = 1 << 20;
 
 impl DiskStore {
     /// Opens the store at `path` and checks everything but the contents of its blocks.
     pub fn open(path: impl AsRef<Path>) -> Result<DiskStore, StoreError> {
+        DiskStore::open_within(path, &Budget::unlimited())
+    }
+
+    /// The same within a budget: what is known of a store may be large where somebody has made it so.
+    ///
+    /// All files are opened here, so that a store that is replaced or removed meanwhile is read to the end as it was.
+    pub fn open_within(path: impl AsRef<Path>, budget: &Budget) -> Result<DiskStore, StoreError> {
         let path = path.as_ref();
-        let manifest = Manifest::read(path)?;
+        while_it_changes(path, || DiskStore::open_once(path, budget))
+    }
+
+    fn open_once(path: &Path, budget: &Budget) -> Result<DiskStore, StoreError> {
+        let folder = StoreFolder::open(path)?;
+        let mut paid = budget.open("the list of blocks");
+        // Text becomes at most eight times as much in memory: a class with a name of one letter is a string.
+        let text_bytes = Manifest::file_bytes(&folder)?.saturating_mul(8);
+        if text_bytes > SMALL_BYTES {
+            paid.grow_to(text_bytes)?;
+        }
+        let manifest = Manifest::read_in(&folder)?;
+        let table_bytes = manifest.table.bytes.saturating_mul(4);
+        if table_bytes.saturating_add(text_bytes) > SMALL_BYTES {
+            paid.grow_to(text_bytes.saturating_add(table_bytes))?;
+        }
         let (largest, stored) = (u64::from(u32::MAX) + 1, manifest.stored());
         if manifest.features.max(stored.features) > largest {
             return Err(StoreError::damaged(path, "more features than 32 bits can number"));
@@ -35,15 +64,42 @@ impl DiskStore {
         if stored.layout.dense && stored.layout.values < ValueKind::F32 {
             return Err(StoreError::damaged(path, "dense rows without values"));
         }
-        for map in &manifest.feature_maps {
-            open_file(path, map)?;
-        }
-        let files = manifest.block_files.iter().map(|entry| open_file(path, entry)).collect::<Result<Vec<_>, _>>()?;
-        let bytes = read_checked(path, &manifest.table)?;
+        let features = FeatureFiles::open(&folder, &manifest)?;
+        let files = manifest.block_files.iter().map(|entry| folder.open_file(entry)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = folder.read_checked(&manifest.table)?;
         let entries = table::parse(&path.join(&manifest.table.name), &bytes, &manifest)?;
         let mut infos: Vec<BlockInfo> = entries.iter().map(|entry| entry.info).collect();
         let made = Made::new(&manifest, &mut infos);
-        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos, made })
+        let paid = Some(paid).filter(|paid| paid.bytes() > 0);
+        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos, made, features, _paid: paid })
+    }
+
+    /// The features that its rows have, by column, from the files that were opened with it.
+    pub fn features(&self, budget: &Budget) -> Result<FeatureMap, StoreError> {
+        FeatureMap::read_opened(&self.features, &self.manifest, budget)
+    }
+
+    /// The features of the rows that lie on disk.
+    pub(crate) fn stored_features(&self, budget: &Budget) -> Result<FeatureMap, StoreError> {
+        FeatureMap::read_stored(&self.features, &self.manifest, budget)
+    }
+
+    /// Holds every block against its checksums, without decoding it.
+    pub(crate) fn check_blocks(&self, budget: &Budget) -> Result<(), StoreError> {
+        let largest = self.infos.iter().map(|info| info.stored_bytes).max().unwrap_or(0);
+        let _paid = budget.reserve("checking the rows that are there", largest)?;
+        let mut bytes = Vec::new();
+        for number in 0..self.entries.len() as u32 {
+            self.read_bytes(BlockId(number), &mut bytes)?;
+            let file = self.file_of(BlockId(number));
+            format::check(&bytes).map_err(|error| StoreError::block(&file, number, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Where its blocks lie.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// What the store holds.
@@ -128,7 +184,7 @@ impl BlockStore for DiskStore {
         let mut rows = kept.unwrap_or_else(|| Block::new(stored.layout, stored.features as usize));
         rows.clear();
         self.read_stored(id, buffers, &mut rows)?;
-        made.append(&self.path, &self.manifest, &rows, into)?;
+        made.append(&self.features, &self.manifest, &rows, into)?;
         buffers.stored = Some(rows);
         Ok(())
     }
@@ -136,46 +192,4 @@ impl BlockStore for DiskStore {
     fn reading_bytes(&self) -> u64 {
         self.made.as_ref().map_or_else(|| reading_bytes(&self.infos), Made::reading_bytes)
     }
-}
-
-/// Names come from the manifest, which may be forged: a plain name or one folder down, nothing else.
-pub(super) fn checked_path(store: &Path, name: &str) -> Result<PathBuf, StoreError> {
-    let plain = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
-    };
-    let mut parts = name.split('/');
-    let fits = parts.next().is_some_and(plain) && parts.next().is_none_or(plain) && parts.next().is_none();
-    if fits {
-        Ok(store.join(name))
-    } else {
-        Err(StoreError::damaged(store, format!("the file name '{name}' is not one of ours")))
-    }
-}
-
-/// Opens a file of the store and checks its size.
-pub(crate) fn open_file(store: &Path, entry: &FileEntry) -> Result<File, StoreError> {
-    let path = checked_path(store, &entry.name)?;
-    let file = File::open(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => StoreError::damaged(&path, "the file is missing"),
-        _ => StoreError::io(&path, "open it")(error),
-    })?;
-    let found = file.metadata().map_err(StoreError::io(&path, "look at it"))?.len();
-    if found != entry.bytes {
-        return Err(StoreError::damaged(&path, format!("it has {found} bytes and should have {}", entry.bytes)));
-    }
-    Ok(file)
-}
-
-/// Reads a small file of the store whole and checks it.
-pub(crate) fn read_checked(store: &Path, entry: &FileEntry) -> Result<Vec<u8>, StoreError> {
-    let mut file = open_file(store, entry)?;
-    let path = store.join(&entry.name);
-    let mut bytes = Vec::with_capacity(entry.bytes as usize);
-    file.read_to_end(&mut bytes).map_err(StoreError::io(&path, "read it"))?;
-    if crc32c::crc32c(&bytes) != entry.checksum {
-        return Err(StoreError::damaged(&path, "checksum mismatch"));
-    }
-    Ok(bytes)
 }

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::format::FormatError;
 use crate::budget::BudgetError;
+use crate::output::OutputError;
 
 /// A store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,23 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// There is something in the store that does not belong to it.
+    #[error("{}: the store holds '{name}', which is not part of it and would be lost; move that away first", path.display())]
+    Foreign {
+        /// The store.
+        path: PathBuf,
+        /// What is in it.
+        name: String,
+    },
+    /// Sums over all rows are too large for floating point.
+    #[error("{}: sums of labels or of squared values are not finite numbers; divide labels or values by the same number", path.display())]
+    NotFinite {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Something cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The index of a store is missing, damaged, or that of other rows.
     #[error("{}: {problem}; build it with 'towline index {}'", store.display(), store.display())]
     Index {

@@ -7,11 +7,12 @@
 //! scaled:   count x (shift f64, factor f64) in column order: stored = (raw - shift) · factor
 //! ```
 //! Names lie in the order in which they were first seen, so that packing can write them as they come and never holds them.
+use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::disk;
+use super::files::{StoreFolder, read_checked};
 use super::manifest::Manifest;
 use super::writer::CheckedFile;
 use crate::budget::{Budget, Reservation};
@@ -46,6 +47,20 @@ pub struct Scaling {
     pub factor: f64,
 }
 
+/// The feature maps of a store, opened.
+#[derive(Debug)]
+pub(super) struct FeatureFiles {
+    store: PathBuf,
+    files: Vec<File>,
+}
+
+impl FeatureFiles {
+    pub fn open(folder: &StoreFolder, manifest: &Manifest) -> Result<FeatureFiles, StoreError> {
+        let files = manifest.feature_maps.iter().map(|entry| folder.open_file(entry)).collect::<Result<_, _>>()?;
+        Ok(FeatureFiles { store: folder.path().to_path_buf(), files })
+    }
+}
+
 /// The features of a store, by column.
 #[derive(Debug)]
 pub struct FeatureMap {
@@ -71,8 +86,17 @@ enum Keys {
 impl FeatureMap {
     /// The features that rows of a store have when they have been read.
     pub fn read(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
+        let files = FeatureFiles::open(&StoreFolder::open(store)?, manifest)?;
+        FeatureMap::read_opened(&files, manifest, budget)
+    }
+
+    pub(super) fn read_opened(
+        files: &FeatureFiles,
+        manifest: &Manifest,
+        budget: &Budget,
+    ) -> Result<FeatureMap, StoreError> {
         if manifest.made_from.is_none() {
-            return FeatureMap::read_stored(store, manifest, budget);
+            return FeatureMap::read_stored(files, manifest, budget);
         }
         let paid = budget.reserve("feature names", 8 * manifest.features)?;
         let keys = Keys::Numbers((1..=manifest.features).collect());
@@ -86,7 +110,11 @@ impl FeatureMap {
     }
 
     /// The features of the rows that lie on disk.
-    pub fn read_stored(store: &Path, manifest: &Manifest, budget: &Budget) -> Result<FeatureMap, StoreError> {
+    pub(super) fn read_stored(
+        files: &FeatureFiles,
+        manifest: &Manifest,
+        budget: &Budget,
+    ) -> Result<FeatureMap, StoreError> {
         let stored = manifest.stored();
         // The bytes of the file and what they become.
         let bytes =
@@ -94,9 +122,9 @@ impl FeatureMap {
         let paid = budget.reserve("feature names", bytes)?;
         let mut parts = Vec::new();
         let mut first = 0;
-        for file in &manifest.feature_maps {
-            let path = store.join(&file.name);
-            let bytes = disk::read_checked(store, file)?;
+        for (file, entry) in files.files.iter().zip(&manifest.feature_maps) {
+            let path = files.store.join(&entry.name);
+            let bytes = read_checked(file, &path, entry)?;
             let part = parse(&bytes, first).map_err(|problem| StoreError::damaged(&path, problem))?;
             if matches!(part.keys, Keys::Names { .. }) != stored.named_features {
                 return Err(StoreError::damaged(&path, "the manifest says otherwise about named features"));
@@ -105,7 +133,7 @@ impl FeatureMap {
             parts.push(part);
         }
         if first as u64 != stored.features {
-            return Err(StoreError::damaged(store, "the feature maps do not add up to the number of features"));
+            return Err(StoreError::damaged(&files.store, "the feature maps do not add up to the number of features"));
         }
         Ok(FeatureMap { parts, _paid: paid })
     }

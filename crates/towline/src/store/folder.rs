@@ -1,102 +1,134 @@
-//! What a writer does with whole folders: hold them, clear them, put them into place in one step.
-use std::fs::{self, File};
+//! What a writer does with the folder of a store: hold it, and tell what is ours in it from what is not.
+use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, flock, renameat, statat, unlinkat};
 
 use super::StoreError;
-use super::manifest::Manifest;
+use super::manifest::{FILE_NAME, Manifest};
+use super::writer::BLOCK_FOLDER;
+use crate::output::{self, MARKER, create_in, open_folder};
 
-/// The folder that the store at `target` lies in.
-pub(super) fn parent(target: &Path) -> &Path {
-    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// The folder in which the store at `target` grows.
-pub(super) fn partial(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_os_string();
-    name.push(".partial");
-    target.with_file_name(name)
-}
+/// Files of an index, in its folder.
+const INDEX_FILES: [&str; 3] = ["index.json", "pages.dat", "nodes.tab"];
+const INDEX_FOLDER: &str = "index";
 
 /// Holds `folder` against other writers until the returned handle is dropped, however the process ends.
 pub(crate) fn lock(folder: &Path, target: &Path) -> Result<File, StoreError> {
     let handle = File::open(folder).map_err(StoreError::io(folder, "open it"))?;
-    // SAFETY: a plain system call on a descriptor that we own.
-    if unsafe { libc::flock(handle.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Err(StoreError::Busy { path: target.to_path_buf() });
-    }
-    Ok(handle)
-}
-
-pub(super) fn remove_contents(folder: &Path) -> Result<(), StoreError> {
-    for entry in fs::read_dir(folder).map_err(StoreError::io(folder, "list it"))? {
-        let path = entry.map_err(StoreError::io(folder, "list it"))?.path();
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        removed.map_err(StoreError::io(&path, "remove what an earlier run left"))?;
-    }
-    Ok(())
-}
-
-/// Removes what a replacement that was killed left beside a store, unless somebody is at work on it.
-pub(super) fn remove_abandoned(folder: &Path) {
-    if let Ok(_lock) = lock(folder, folder) {
-        let _ = fs::remove_dir_all(folder);
+    match flock(&handle, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(handle),
+        Err(_) => Err(StoreError::Busy { path: target.to_path_buf() }),
     }
 }
 
-/// Removes old stores whose replacement was interrupted after the new one was in place.
-pub(super) fn remove_replaced(partial: &Path) -> Result<(), StoreError> {
-    let folder = parent(partial);
-    let pattern = partial.with_extension("replaced-");
-    let Some(prefix) = pattern.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
-    for entry in fs::read_dir(folder).map_err(StoreError::io(folder, "list it"))?.flatten() {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
-            // Its owner may be removing it at this moment, which is as good.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    Ok(())
+/// The folder of block files, which must be a folder of the store and no link to elsewhere: files in it are removed
+/// and written.
+pub(super) fn open_blocks(store: &File, path: &Path) -> Result<File, StoreError> {
+    let blocks = path.join(BLOCK_FOLDER);
+    let damaged =
+        |error| StoreError::damaged(&blocks, format!("it is no folder that rows could be added to ({error})"));
+    open_folder(store, Path::new(BLOCK_FOLDER)).map_err(damaged)
 }
 
-/// Removes files that look like ours and that the manifest does not list.
-pub(super) fn remove_unlisted(store: &Path, manifest: &Manifest) -> Result<(), StoreError> {
-    let listed: Vec<PathBuf> = std::iter::once(&manifest.table)
-        .chain(&manifest.feature_maps)
-        .chain(&manifest.block_files)
-        .map(|file| store.join(&file.name))
-        .collect();
-    for folder in [store.to_path_buf(), store.join(super::writer::BLOCK_FOLDER)] {
-        for entry in fs::read_dir(&folder).map_err(StoreError::io(&folder, "list it"))?.flatten() {
-            let path = entry.path();
-            let ours = path.extension().is_some_and(|e| ["blk", "tab", "map", "new"].iter().any(|known| e == *known));
-            if ours && path.is_file() && !listed.contains(&path) {
-                fs::remove_file(&path).map_err(StoreError::io(&path, "remove what an earlier run left"))?;
+/// The name and type of everything in an open folder.
+fn entries(folder: &File, path: &Path) -> Result<Vec<(String, FileType)>, StoreError> {
+    let list = || -> std::io::Result<Vec<(String, FileType)>> {
+        let mut found = Vec::new();
+        for entry in Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == "." || name == ".." {
+                continue;
             }
+            let known = statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+            found.extend(known.map(|known| (name, FileType::from_raw_mode(known.st_mode))).ok());
+        }
+        Ok(found)
+    };
+    list().map_err(StoreError::io(path, "list it"))
+}
+
+/// `stem.N.ending`, as table and feature maps are called.
+fn is_numbered(name: &str, stem: &str, ending: &str) -> bool {
+    let middle = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(ending));
+    middle.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_block_file(name: &str) -> bool {
+    is_numbered(name, "", ".blk")
+}
+
+fn is_small_file(name: &str) -> bool {
+    is_numbered(name, "blocks.", ".tab") || is_numbered(name, "features.", ".map") || name == MARKER
+}
+
+/// What killed writers of the manifest or the index have left.
+fn is_unfinished(name: &str) -> bool {
+    [FILE_NAME, INDEX_FOLDER].iter().any(|target| output::belongs_to(name.as_ref(), Path::new(target)))
+}
+
+/// Something in a store that no store has, if there is any: who replaces the store would lose it.
+pub(super) fn foreign(store: &File, path: &Path) -> Result<Option<String>, StoreError> {
+    for (name, kind) in entries(store, path)? {
+        let ours = match kind {
+            FileType::Directory if name == BLOCK_FOLDER => is_block_file,
+            FileType::Directory if name == INDEX_FOLDER => |name: &str| INDEX_FILES.contains(&name) || name == MARKER,
+            FileType::RegularFile if name == FILE_NAME || is_small_file(&name) => continue,
+            _ if is_unfinished(&name) => continue,
+            _ => return Ok(Some(name)),
+        };
+        let below = path.join(&name);
+        let folder = open_folder(store, Path::new(&name)).map_err(StoreError::io(&below, "open it"))?;
+        let is_ours = |(name, kind): &(String, FileType)| *kind == FileType::RegularFile && ours(name);
+        if let Some((other, _)) = entries(&folder, &below)?.into_iter().find(|entry| !is_ours(entry)) {
+            return Ok(Some(format!("{name}/{other}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Something in the folder of an index that no index has, if there is any.
+pub(crate) fn foreign_in_index(index: &File, path: &Path) -> Result<Option<String>, StoreError> {
+    let is_ours = |name: &str| INDEX_FILES.contains(&name) || name == MARKER;
+    Ok(entries(index, path)?.into_iter().map(|(name, _)| name).find(|name| !is_ours(name)))
+}
+
+/// Removes files that have names of ours and that the manifest does not list.
+pub(super) fn remove_unlisted(store: &File, blocks: &File, path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    let files = || std::iter::once(&manifest.table).chain(&manifest.feature_maps).chain(&manifest.block_files);
+    let remove = |folder: &File, name: &str| match unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(StoreError::io(&path.join(name), "remove what an earlier run left")(error.into())),
+    };
+    for (name, kind) in entries(store, path)? {
+        let is_left = is_small_file(&name) || output::belongs_to(name.as_ref(), Path::new(FILE_NAME));
+        if kind == FileType::RegularFile && is_left && !files().any(|file| file.name == name) {
+            remove(store, &name)?;
+        }
+    }
+    for (name, kind) in entries(blocks, &path.join(BLOCK_FOLDER))? {
+        let listed = format!("{BLOCK_FOLDER}/{name}");
+        if kind == FileType::RegularFile && is_block_file(&name) && !files().any(|file| file.name == listed) {
+            remove(blocks, &name)?;
         }
     }
     Ok(())
 }
 
-/// Writes a file under another name, syncs it, and renames it into place.
-pub(crate) fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-    let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
-    let mut file = File::create(&new).map_err(StoreError::io(&new, "create it"))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(StoreError::io(&new, "write it"))?;
-    fs::rename(&new, &path).map_err(StoreError::io(&path, "replace it"))
-}
-
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    File::open(folder).and_then(|handle| handle.sync_all()).map_err(StoreError::io(folder, "sync it"))
-}
-
-/// Swaps two paths in one step.
-pub(crate) fn exchange(a: &Path, b: &Path) -> std::io::Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    let a = std::ffi::CString::new(a.as_os_str().as_bytes())?;
-    let b = std::ffi::CString::new(b.as_os_str().as_bytes())?;
-    // SAFETY: both strings end with NUL and live until the call returns.
-    let result =
-        unsafe { libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE) };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+/// Writes a file under a name that nobody else has, syncs it, and renames it to `name`.
+pub(crate) fn write_synced(folder: &File, path: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let unfinished = output::unfinished(Path::new(name))?;
+    let unfinished = unfinished.file_name().unwrap_or_default().to_string_lossy();
+    let here = path.join(name);
+    let mut file = create_in(folder, &unfinished).map_err(StoreError::io(&here, "create it"))?;
+    let moved = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| Ok(renameat(folder, &*unfinished, folder, name)?));
+    moved.map_err(|error| {
+        let _ = unlinkat(folder, &*unfinished, AtFlags::empty());
+        StoreError::io(&here, "write it")(error)
+    })
 }

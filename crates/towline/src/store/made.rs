@@ -1,8 +1,7 @@
 //! Rows that are made when they are read: a store of small rows looks like one of the random Fourier features that they are mapped to.
-use std::path::Path;
 use std::sync::OnceLock;
 
-use super::features::FeatureMap;
+use super::features::{FeatureFiles, FeatureMap};
 use super::manifest::Manifest;
 use super::{BlockInfo, StoreError, reading_bytes};
 use crate::block::Block;
@@ -39,7 +38,7 @@ impl Made {
     /// Appends the rows that `stored` become to `into`.
     pub fn append(
         &self,
-        store: &Path,
+        files: &FeatureFiles,
         manifest: &Manifest,
         stored: &Block,
         into: &mut Block,
@@ -48,7 +47,7 @@ impl Made {
             Some(known) => known,
             None => {
                 // Whoever reads has set aside the memory for it.
-                let features = FeatureMap::read_stored(store, manifest, &Budget::unlimited())?;
+                let features = FeatureMap::read_stored(files, manifest, &Budget::unlimited())?;
                 self.frequencies.get_or_init(|| ColumnFrequencies::of_store(self.map, &features))
             }
         };

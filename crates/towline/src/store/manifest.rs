@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::StoreError;
+use super::files::{StoreFolder, while_it_changes};
 use crate::block::{Layout, ValueKind};
 use crate::fourier::FourierMap;
 use crate::input::libsvm::Precision;
@@ -202,16 +203,27 @@ struct Envelope<'a> {
 impl Manifest {
     /// Reads the manifest of the store at `store`.
     pub fn read(store: &Path) -> Result<Manifest, StoreError> {
-        let path = store.join(FILE_NAME);
-        let not_a_store = |problem: String| StoreError::NotAStore { path: store.to_path_buf(), problem };
-        if !store.is_dir() {
-            let problem = if store.exists() { "it is a file, not a folder" } else { "there is nothing there" };
-            return Err(not_a_store(problem.into()));
-        }
-        let file = std::fs::File::open(&path).map_err(|error| match error.kind() {
+        while_it_changes(store, || Manifest::read_in(&StoreFolder::open(store)?))
+    }
+
+    /// The size of the file in an open store.
+    pub(super) fn file_bytes(folder: &StoreFolder) -> Result<u64, StoreError> {
+        let file = Manifest::open(folder)?;
+        Ok(file.metadata().map_err(StoreError::io(&folder.path().join(FILE_NAME), "look at it"))?.len())
+    }
+
+    fn open(folder: &StoreFolder) -> Result<std::fs::File, StoreError> {
+        let not_a_store = |problem: String| StoreError::NotAStore { path: folder.path().to_path_buf(), problem };
+        folder.open_plain(FILE_NAME).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => not_a_store(format!("it has no {FILE_NAME}")),
             _ => not_a_store(format!("{FILE_NAME}: {error}")),
-        })?;
+        })
+    }
+
+    /// Reads the manifest of an open store.
+    pub(super) fn read_in(folder: &StoreFolder) -> Result<Manifest, StoreError> {
+        let (store, path) = (folder.path(), folder.path().join(FILE_NAME));
+        let file = Manifest::open(folder)?;
         let mut text = String::new();
         file.take(LARGEST_BYTES)
             .read_to_string(&mut text)
@@ -252,6 +264,11 @@ impl Manifest {
             true => Ok(()),
             false => Err("its rows are not those that the map makes"),
         }
+    }
+
+    /// Whether `text` can be read as a manifest.
+    pub(super) fn is_readable(text: &str) -> bool {
+        unsealed(text).is_ok_and(|inner| serde_json::from_str::<Manifest>(inner.get()).is_ok())
     }
 
     /// The text of the file.

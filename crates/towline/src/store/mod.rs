@@ -12,9 +12,11 @@
 //! store.read(BlockId(0), &mut ReadBuffers::default(), &mut block).unwrap();
 //! assert_eq!(block.row(0).dot(&[1.0, 1.0, 1.0]), 2.5);
 //! ```
+mod checked_file;
 mod disk;
 mod error;
 pub mod features;
+pub(crate) mod files;
 pub(crate) mod folder;
 pub mod format;
 mod made;
@@ -26,7 +28,6 @@ mod verify;
 pub mod writer;
 
 pub use disk::DiskStore;
-pub(crate) use disk::{open_file, read_checked};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};

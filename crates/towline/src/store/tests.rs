@@ -79,11 +79,11 @@ fn a_store_has_one_writer_whatever_it_does() {
         (Existing::Replace, Existing::Append),
         (Existing::Replace, Existing::Replace),
     ] {
-        let held = StoreWriter::create(&store, first).unwrap();
-        let refused = StoreWriter::create(&store, second).err();
+        let held = StoreWriter::create(&store, first, &Budget::unlimited()).unwrap();
+        let refused = StoreWriter::create(&store, second, &Budget::unlimited()).err();
         assert!(matches!(refused, Some(StoreError::Busy { .. })), "{first:?}, then {second:?}");
         drop(held);
-        StoreWriter::create(&store, second).unwrap();
+        StoreWriter::create(&store, second, &Budget::unlimited()).unwrap();
     }
     DiskStore::open(store).unwrap();
 }

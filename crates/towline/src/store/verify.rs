@@ -1,5 +1,4 @@
 //! Checks everything that a store holds.
-use super::features::FeatureMap;
 use super::manifest::Manifest;
 use super::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 use crate::block::Block;
@@ -29,7 +28,7 @@ pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> 
     let mut block = Block::new(shape.layout, shape.columns as usize);
     let mut buffers = ReadBuffers::default();
     let mut faults = Vec::new();
-    match FeatureMap::read_stored(store.path(), store.manifest(), budget) {
+    match store.stored_features(budget) {
         Err(error @ StoreError::Budget(_)) => return Err(error),
         Err(error) => faults.push(Fault { error }),
         Ok(_) => {}

@@ -1,21 +1,22 @@
 //! Writing a store so that it exists whole or not at all.
 //!
-//! A new store grows in `STORE.partial` and is renamed when everything in it is synced. More rows for an old store go into
+//! A new store grows in a folder of its own and is renamed when everything in it is synced. More rows for an old
+//! store go into
 //! files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a crash leaves
 //! behind is not part of any store, and the next writer removes it.
-use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use super::folder::{
-    exchange, lock, parent, partial, remove_abandoned, remove_contents, remove_replaced, remove_unlisted, sync_folder,
-    write_synced,
-};
+pub use super::checked_file::CheckedFile;
+use super::folder::{foreign, lock, open_blocks, remove_unlisted, write_synced};
 use super::format::Header;
 use super::manifest::{FILE_NAME, FileEntry, Manifest};
 use super::table::{self, Entry};
-use super::{BlockInfo, StoreError};
+use super::{BlockInfo, DiskStore, StoreError};
+use crate::budget::Budget;
+use crate::output::{self, Claim, NewFolder, OutputError, create_in};
 
 /// A new block file is begun beyond this size.
 const BLOCK_FILE_BYTES: u64 = 1 << 30;
@@ -23,61 +24,25 @@ pub(super) const BLOCK_FOLDER: &str = "blocks";
 /// Start writing back after this many bytes, so that the final sync has little left to do.
 const WRITE_BACK_BYTES: u64 = 8 << 20;
 
-/// A file that keeps the checksum of what was written to it.
-pub struct CheckedFile {
-    path: PathBuf,
-    name: String,
-    out: BufWriter<File>,
-    bytes: u64,
-    checksum: u32,
-}
-
-impl CheckedFile {
-    fn create(folder: &Path, name: String) -> Result<Self, StoreError> {
-        let path = folder.join(&name);
-        let file = File::create(&path).map_err(StoreError::io(&path, "create it"))?;
-        Ok(CheckedFile { path, name, out: BufWriter::with_capacity(1 << 16, file), bytes: 0, checksum: 0 })
-    }
-
-    /// Appends `bytes`.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.out.write_all(bytes).map_err(StoreError::io(&self.path, "write it"))?;
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Appends everything that `source` has.
-    pub fn copy(&mut self, source: &mut dyn Read) -> Result<(), StoreError> {
-        let mut buffer = [0u8; 1 << 13];
-        loop {
-            match source.read(&mut buffer).map_err(StoreError::io(&self.path, "copy to it"))? {
-                0 => return Ok(()),
-                n => self.write(&buffer[..n])?,
-            }
-        }
-    }
-
-    fn finish(self) -> Result<FileEntry, StoreError> {
-        let file = self.out.into_inner().map_err(|e| StoreError::io(&self.path, "write it")(e.into_error()))?;
-        file.sync_all().map_err(StoreError::io(&self.path, "sync it"))?;
-        Ok(FileEntry { name: self.name, bytes: self.bytes, checksum: self.checksum })
-    }
-}
-
 /// Writes the blocks of a new store, or of a new generation of an old one.
 pub struct StoreWriter {
     target: PathBuf,
-    /// Where files are written: `STORE.partial`, or the store itself when rows are added.
-    folder: PathBuf,
-    old: Option<Manifest>,
+    /// A store that is to appear; none when rows are added.
+    made: Option<NewFolder>,
+    /// The store that is replaced or added to, held against other writers.
+    held: Option<File>,
+    /// The folder that is written.
+    folder: File,
+    blocks: File,
+    /// The store that rows are added to.
+    old: Option<DiskStore>,
     generation: u64,
     files: Vec<FileEntry>,
     entries: Vec<Entry>,
     open: Option<BlockFile>,
-    published: bool,
-    /// The folder that is written, and the store that it will replace.
-    _locks: Vec<File>,
+    is_finished: bool,
+    /// Of the store that rows are added to; a new folder has its own.
+    _claim: Option<Claim>,
 }
 
 struct BlockFile {
@@ -102,74 +67,73 @@ pub enum Existing {
 
 impl StoreWriter {
     /// Prepares to write at `target`; what an earlier run left unfinished there is removed.
-    pub fn create(target: &Path, existing: Existing) -> Result<StoreWriter, StoreError> {
+    pub fn create(target: &Path, existing: Existing, budget: &Budget) -> Result<StoreWriter, StoreError> {
+        let target = &output::resolved(target)?;
         let is_store = target.join(FILE_NAME).is_file();
         match existing {
-            Existing::Append => return Self::append(target),
+            Existing::Append => return Self::append(target, budget),
             // Only a store may be replaced: --force must not wipe out an unrelated folder.
             _ if target.exists() && !is_store => return Err(StoreError::Occupied { path: target.to_path_buf() }),
             Existing::Refuse if is_store => return Err(StoreError::Exists { path: target.to_path_buf() }),
             _ => {}
         }
         // Held from the beginning: rows that another process adds meanwhile would be lost with the old store.
-        let mut locks = Vec::new();
-        if is_store {
-            locks.push(lock(target, target)?);
+        let held = is_store.then(|| lock(target, target)).transpose()?;
+        if let Some(old) = &held
+            && let Some(name) = foreign(old, target)?
+        {
+            return Err(StoreError::Foreign { path: target.to_path_buf(), name });
         }
-        let folder = partial(target);
-        let parent = parent(target);
+        let parent = output::parent(target);
         if !parent.is_dir() {
             let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
             return Err(StoreError::io(parent, "write a store into this folder")(missing));
         }
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(StoreError::io(&folder, "create it")(error));
-            }
-            _ => {}
-        }
-        locks.push(lock(&folder, target)?);
-        remove_contents(&folder)?;
-        remove_replaced(&folder)?;
-        let writer = StoreWriter::new(target, folder, None, locks);
-        fs::create_dir(writer.folder.join(BLOCK_FOLDER))
-            .map_err(StoreError::io(&writer.folder, "create a folder in it"))?;
-        Ok(writer)
+        let made = NewFolder::create(target).map_err(busy)?;
+        let folder = made.handle().try_clone().map_err(StoreError::io(target, "open it"))?;
+        rustix::fs::mkdirat(&folder, BLOCK_FOLDER, rustix::fs::Mode::from_raw_mode(0o777))
+            .map_err(|error| StoreError::io(target, "create a folder in it")(error.into()))?;
+        let blocks = open_blocks(&folder, made.path())?;
+        Ok(StoreWriter::new(target, folder, blocks, Some(made), held))
     }
 
-    fn append(target: &Path) -> Result<StoreWriter, StoreError> {
+    fn append(target: &Path, budget: &Budget) -> Result<StoreWriter, StoreError> {
         // Looked at first: only a store has a message of its own for not being one.
         Manifest::read(target)?;
-        let lock = lock(target, target)?;
-        let old = Manifest::read(target)?;
-        remove_abandoned(&partial(target));
-        remove_unlisted(target, &old)?;
-        let bytes = super::disk::read_checked(target, &old.table)?;
-        let entries = table::parse(&target.join(&old.table.name), &bytes, &old)?;
-        let mut writer = StoreWriter::new(target, target.to_path_buf(), Some(old.clone()), vec![lock]);
-        let next = old.generation.checked_add(1);
+        let claim = Claim::take(target).map_err(busy)?;
+        let held = lock(target, target)?;
+        let old = DiskStore::open_within(target, budget)?;
+        let folder = held.try_clone().map_err(StoreError::io(target, "open it"))?;
+        let blocks = open_blocks(&folder, target)?;
+        remove_unlisted(&folder, &blocks, target, old.manifest())?;
+        let mut writer = StoreWriter::new(target, folder, blocks, None, Some(held));
+        let next = old.manifest().generation.checked_add(1);
         writer.generation = next.ok_or_else(|| StoreError::damaged(target, "an impossible generation"))?;
-        writer.files = old.block_files;
-        writer.entries = entries;
+        writer.files = old.manifest().block_files.clone();
+        writer.entries = old.entries().to_vec();
+        (writer.old, writer._claim) = (Some(old), Some(claim));
         Ok(writer)
     }
 
-    fn new(target: &Path, folder: PathBuf, old: Option<Manifest>, locks: Vec<File>) -> StoreWriter {
+    fn new(target: &Path, folder: File, blocks: File, made: Option<NewFolder>, held: Option<File>) -> StoreWriter {
         StoreWriter {
             target: target.to_path_buf(),
+            made,
+            held,
             folder,
-            old,
+            blocks,
+            old: None,
             generation: 1,
             files: Vec::new(),
             entries: Vec::new(),
             open: None,
-            published: false,
-            _locks: locks,
+            is_finished: false,
+            _claim: None,
         }
     }
 
-    /// The manifest of the store that rows are added to.
-    pub fn old(&self) -> Option<&Manifest> {
+    /// The store that rows are added to.
+    pub fn old(&self) -> Option<&DiskStore> {
         self.old.as_ref()
     }
 
@@ -180,7 +144,7 @@ impl StoreWriter {
 
     /// The folder that temporary files may go to: on the same disk, and gone with an unfinished store.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.made.as_ref().map_or(&self.target, NewFolder::path)
     }
 
     /// Blocks written so far, those of older generations included.
@@ -197,9 +161,10 @@ impl StoreWriter {
     pub fn write_block(&mut self, header: &Header, bytes: &[u8]) -> Result<(), StoreError> {
         if self.open.as_ref().is_none_or(|open| open.bytes + bytes.len() as u64 > BLOCK_FILE_BYTES) {
             self.close_block_file()?;
-            let name = format!("{BLOCK_FOLDER}/{:05}.blk", self.files.len());
-            let path = self.folder.join(&name);
-            let file = File::create(&path).map_err(StoreError::io(&path, "create it"))?;
+            let plain = format!("{:05}.blk", self.files.len());
+            let name = format!("{BLOCK_FOLDER}/{plain}");
+            let path = self.target.join(&name);
+            let file = create_in(&self.blocks, &plain).map_err(StoreError::io(&path, "create it"))?;
             self.open = Some(BlockFile { path, name, file, bytes: 0, written_back: 0 });
         }
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -213,7 +178,8 @@ impl StoreWriter {
 
     /// Begins a small file of the store.
     pub fn small_file(&self, stem: &str, ending: &str) -> Result<CheckedFile, StoreError> {
-        CheckedFile::create(&self.folder, format!("{stem}.{}.{ending}", self.generation))
+        let name = format!("{stem}.{}.{ending}", self.generation);
+        CheckedFile::create(&self.folder, self.target.join(&name), name)
     }
 
     /// Makes the store whole: everything is synced, then one rename makes it visible. `manifest` comes without its files.
@@ -225,35 +191,37 @@ impl StoreWriter {
         table.write(&bytes)?;
         manifest.table = table.finish()?;
         manifest.block_files = std::mem::take(&mut self.files);
-        manifest.feature_maps = self.old.as_ref().map(|old| old.feature_maps.clone()).unwrap_or_default();
+        manifest.feature_maps = self.old.as_ref().map(|old| old.manifest().feature_maps.clone()).unwrap_or_default();
         if let Some(file) = feature_map {
             manifest.feature_maps.push(file.finish()?);
         }
-        let text = manifest.to_text().map_err(|error| StoreError::damaged(&self.folder, error.to_string()))?;
-        write_synced(&self.folder, FILE_NAME, text.as_bytes())?;
-        sync_folder(&self.folder.join(BLOCK_FOLDER))?;
-        sync_folder(&self.folder)?;
-        if self.folder != self.target {
-            self.publish()?;
+        let text = manifest.to_text().map_err(|error| StoreError::damaged(&self.target, error.to_string()))?;
+        // Numbers that are not finite have no words in JSON: nobody could open the store.
+        if !Manifest::is_readable(&text) {
+            return Err(StoreError::NotFinite { path: self.target.clone() });
+        }
+        // Everything that the manifest names is on disk before the manifest is.
+        for folder in [&self.blocks, &self.folder] {
+            folder.sync_all().map_err(StoreError::io(&self.target, "sync it"))?;
+        }
+        write_synced(&self.folder, &self.target, FILE_NAME, text.as_bytes())?;
+        self.is_finished = true;
+        let path = self.target.clone();
+        match self.made.take() {
+            // The rename was the last step: the rows are there now, whatever happens.
+            None => {
+                self.folder.sync_all().map_err(|source| {
+                    StoreError::from(OutputError::NotDurable { path, done: "the rows were added", source })
+                })?;
+                // The table of the generation before; failing that, the next writer does it.
+                let _ = remove_unlisted(&self.folder, &self.blocks, &self.target, &manifest);
+            }
+            Some(made) => {
+                self.folder.sync_all().map_err(StoreError::io(&self.target, "sync it"))?;
+                made.publish(self.held.as_ref())?;
+            }
         }
         Ok(manifest)
-    }
-
-    fn publish(&mut self) -> Result<(), StoreError> {
-        if self.target.exists() {
-            exchange(&self.folder, &self.target).map_err(StoreError::io(&self.target, "replace it"))?;
-            self.published = true;
-            // Out of the way first: another writer may take the name of the folder at once, and must not lose what it puts there.
-            let replaced = self.folder.with_extension(format!("replaced-{}", std::process::id()));
-            fs::rename(&self.folder, &replaced)
-                .map_err(StoreError::io(&self.folder, "move the replaced store away"))?;
-            fs::remove_dir_all(&replaced).map_err(StoreError::io(&replaced, "remove the replaced store"))?;
-        } else {
-            fs::rename(&self.folder, &self.target)
-                .map_err(StoreError::io(&self.target, "move the finished store there"))?;
-            self.published = true;
-        }
-        sync_folder(parent(&self.target))
     }
 
     fn close_block_file(&mut self) -> Result<(), StoreError> {
@@ -267,15 +235,18 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        // After success the folder has been renamed away; after a failure what is left is of no use to anybody.
-        if self.published {
-            return;
+        // What a failure has left is of no use to anybody. A new folder goes by itself.
+        if let (false, Some(old)) = (self.is_finished, &self.old) {
+            let _ = remove_unlisted(&self.folder, &self.blocks, &self.target, old.manifest());
         }
-        if self.folder != self.target {
-            let _ = fs::remove_dir_all(&self.folder);
-        } else if let Ok(current) = Manifest::read(&self.target) {
-            let _ = remove_unlisted(&self.target, &current);
-        }
+    }
+}
+
+/// A store that is being written has a message of its own.
+fn busy(error: OutputError) -> StoreError {
+    match error {
+        OutputError::Busy { path } => StoreError::Busy { path },
+        other => other.into(),
     }
 }
 

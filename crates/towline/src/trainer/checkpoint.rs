@@ -10,7 +10,8 @@
 //! anew, so that a run that goes on has no rounding errors from before. Other penalties need the weights of the last
 //! proximal step beside them.
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -19,15 +20,19 @@ use super::Cost;
 use super::duals::{self, Duals};
 use super::stored_duals::{StoredDuals, put_pairs};
 use crate::objective::Objective;
+use crate::output::{self, Kind, OutputError};
 use crate::store::manifest::Manifest;
 
-const MAGIC: [u8; 8] = *b"TOWDUALS";
+pub(crate) const MAGIC: [u8; 8] = *b"TOWDUALS";
 /// The version of dual variables that are all written.
 const DENSE: u32 = 1;
 /// The version of pairs of class and value.
 const SPARSE: u32 = 2;
 /// A header is a few hundred bytes; a larger one is not ours.
 const LARGEST_HEADER: u64 = 1 << 20;
+
+/// What a run says whose numbers have grown beyond all bounds.
+const NOT_FINITE: &str = "a dual variable is not a finite number; use a smaller C, or scale labels, weights and values";
 
 /// Which data dual variables belong to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +96,9 @@ pub enum CheckpointError {
         /// The reason.
         source: io::Error,
     },
+    /// The checkpoint cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The file is no checkpoint, or a damaged one.
     #[error("{}: {problem}; begin anew with --restart", path.display())]
     Damaged {
@@ -126,12 +134,12 @@ impl CheckpointFile {
             cost,
             weights: weights.len() as u64,
         };
-        let mut name = self.path.file_name().unwrap_or_default().to_os_string();
-        name.push(".new");
-        let new = self.path.with_file_name(name);
-        let write = || -> io::Result<()> {
-            let text = serde_json::to_vec(&header)?;
-            let mut out = BufWriter::new(File::create(&new)?);
+        let text = serde_json::to_vec(&header).map_err(|error| CheckpointError::Io {
+            path: self.path.clone(),
+            action: "write it",
+            source: error.into(),
+        })?;
+        let write = |out: &mut dyn Write| -> io::Result<()> {
             let mut checksum = 0;
             let mut put = |bytes: &[u8]| {
                 checksum = crc32c::crc32c_append(checksum, bytes);
@@ -142,18 +150,15 @@ impl CheckpointFile {
             put(&text)?;
             let width = objective.width();
             duals.for_each_chunk(|values| match header.version {
+                // The next run would find a damaged file.
+                _ if !values.iter().all(|value| value.is_finite()) => Err(io::Error::other(NOT_FINITE)),
                 SPARSE => values.chunks_exact(width).try_for_each(|row| put_pairs(row, &mut put)),
                 _ => values.iter().try_for_each(|value| put(&value.to_le_bytes())),
             })?;
             weights.iter().try_for_each(|weight| put(&weight.to_le_bytes()))?;
-            out.write_all(&checksum.to_le_bytes())?;
-            out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-            std::fs::rename(&new, &self.path)
+            out.write_all(&checksum.to_le_bytes())
         };
-        write().map_err(|source| {
-            let _ = std::fs::remove_file(&new);
-            CheckpointError::Io { path: self.path.clone(), action: "write it", source }
-        })
+        Ok(output::replace(&self.path, Kind::Duals, write)?)
     }
 }
 
@@ -161,7 +166,8 @@ impl Checkpoint {
     /// Opens a checkpoint of at most so many dual variables and weights, and checks all of it. `None` if there is no file.
     pub fn open(path: &Path, numbers: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let io = |source| CheckpointError::Io { path: path.to_path_buf(), action: "read it", source };
-        let file = match File::open(path) {
+        // A pipe would be waited for.
+        let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io(error)),
@@ -193,7 +199,11 @@ impl Checkpoint {
 /// Reads all of a file once, a piece at a time. An error is one of the system or a description of the damage.
 fn check(file: File, numbers: u64) -> Result<Checkpoint, Box<dyn std::error::Error>> {
     const EARLY: &str = "it ends too early";
-    let size = file.metadata()?.len();
+    let known = file.metadata()?;
+    if !known.is_file() {
+        return Err("it is not a plain file".into());
+    }
+    let size = known.len();
     // A pair has twelve bytes, the count of a row four.
     if size > numbers.saturating_mul(16).saturating_add(LARGEST_HEADER) {
         return Err("it has more dual variables and weights than the store has rows and columns".into());

@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
+pub(crate) use checkpoint::MAGIC as DUALS_MAGIC;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
 pub use choose::Choice;
 pub(crate) use duals::DualSums;

@@ -41,7 +41,7 @@ pub(super) fn open(stream: Stream, budget: &Budget, progress: &Progress) -> Resu
         let (messages, schema) = Messages::of_file(file, counter, &mut payment)?;
         return Ok(IpcBatches::boxed(messages, Arc::new(schema), payment));
     }
-    let mut opened = stream.open(progress)?;
+    let mut opened = stream.open(budget, progress)?;
     let mut head = Vec::new();
     let read = (&mut opened.reader).take(magic_bytes).read_to_end(&mut head);
     read.map_err(|source| InputError::Io { file: payment.file.clone(), action: "read it", source })?;

@@ -1,37 +1,34 @@
 //! Parquet files, a row group after the other and a few rows at a time.
-use std::fs::File;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
+use super::pages::{Ledger, PaidColumn, PaidFile};
 use super::spool::{self, Counter};
 use super::{Batches, guard};
-use crate::budget::{Budget, Reservation};
+use crate::budget::Budget;
 use crate::input::bytes::Stream;
 use crate::input::{InputError, Progress};
 
 const FORMAT: &str = "Parquet";
 
-/// What a column of a row group holds in memory while it is read, at the most: a page as it lies on disk, the same page
-/// unpacked, the dictionary, and the dictionary decoded. Writers keep each of them to a megabyte unless they are told
-/// otherwise.
-const PAGES_BYTES: u64 = 4 << 20;
-
 /// A Parquet file being read.
 struct ParquetBatches {
     name: String,
-    file: File,
+    file: PaidFile,
     metadata: ArrowReaderMetadata,
+    /// Whether text is taken as views, so that the same text is held once however often it occurs.
+    has_views: bool,
     target_bytes: u64,
     columns: Vec<usize>,
     reader: Option<ParquetRecordBatchReader>,
     next_group: usize,
-    paid: Reservation,
     counter: Counter,
 }
 
@@ -49,47 +46,53 @@ pub(super) fn open(
                 file.metadata().map_err(|source| InputError::Io { file: name.clone(), action: "read it", source })?;
             (file, bytes.len())
         }
-        None => (spool::copy(&name, stream.open(progress)?.reader)?, 0),
+        None => (spool::copy(&name, stream.open(budget, progress)?.reader)?, 0),
     };
-    let metadata = guard::decode(&name, FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+    let plain = guard::decode(&name, FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+    let viewed = guard::decode(&name, FORMAT, || with_views(&plain));
+    let (metadata, has_views) = viewed.map_or((plain, false), |viewed| (viewed, true));
     let paid = budget
         .reserve("Parquet pages", metadata.metadata().memory_size() as u64)
         .map_err(|source| InputError::Budget { file: name.clone(), source })?;
     Ok(Box::new(ParquetBatches {
         name,
-        file,
+        file: PaidFile { file: Arc::new(file), ledger: Arc::new(Mutex::new(Ledger::new(paid))) },
         metadata,
+        has_views,
         target_bytes,
         columns: Vec::new(),
         reader: None,
         next_group: 0,
-        paid,
         counter: Counter::new(progress, counted_bytes),
     }))
 }
 
 impl ParquetBatches {
+    /// That the budget was too small, if that is what ended the reader.
+    fn refusal(&self) -> Option<InputError> {
+        let source = self.file.ledger().refused.take()?;
+        Some(InputError::Budget { file: self.name.clone(), source })
+    }
+
     /// Prepares the next row group; `false` if there is none.
     fn next_group(&mut self) -> Result<bool, InputError> {
         let metadata = self.metadata.clone();
         let Some(group) = metadata.metadata().row_groups().get(self.next_group) else { return Ok(false) };
         let mask = ProjectionMask::roots(metadata.parquet_schema(), self.columns.iter().copied());
         let chunks = || group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
-        let pages: u64 = chunks().map(|(_, chunk)| chunk_bytes(chunk).min(PAGES_BYTES)).sum();
-        let rows_bytes = 2 * self.target_bytes;
-        let held = metadata.metadata().memory_size() as u64 + pages + rows_bytes;
-        self.paid.resize(held).map_err(|source| InputError::Budget { file: self.name.clone(), source })?;
+        let mut ledger = self.file.ledger();
+        ledger.fixed_bytes = metadata.metadata().memory_size() as u64 + 2 * self.target_bytes;
+        ledger.columns = chunks().map(|(_, chunk)| paid_column(chunk)).collect();
+        ledger.pay().map_err(|source| InputError::Budget { file: self.name.clone(), source })?;
+        drop(ledger);
         let rows = (self.target_bytes / bytes_per_row(group, chunks().map(|(_, chunk)| chunk))).clamp(1, 1 << 16);
-        let file = self.file.try_clone().map_err(|source| InputError::Io {
-            file: self.name.clone(),
-            action: "read it",
-            source,
-        })?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+        let rows = if self.has_views { rows } else { 1 };
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), metadata.clone())
             .with_row_groups(vec![self.next_group])
             .with_projection(mask.clone())
             .with_batch_size(rows as usize);
-        self.reader = Some(guard::decode(&self.name, FORMAT, || builder.build())?);
+        let reader = guard::decode(&self.name, FORMAT, || builder.build());
+        self.reader = Some(reader.map_err(|error| self.refusal().unwrap_or(error))?);
         self.next_group += 1;
         Ok(true)
     }
@@ -107,8 +110,12 @@ impl Batches for ParquetBatches {
     fn next(&mut self) -> Result<Option<RecordBatch>, InputError> {
         loop {
             if let Some(reader) = &mut self.reader {
-                match guard::decode(&self.name, FORMAT, || reader.next().transpose())? {
-                    Some(batch) => return Ok(Some(batch)),
+                let batch = guard::decode(&self.name, FORMAT, || reader.next().transpose());
+                match batch.map_err(|error| self.refusal().unwrap_or(error))? {
+                    Some(batch) => {
+                        self.file.ledger().end_batch();
+                        return Ok(Some(batch));
+                    }
                     None => {
                         self.reader = None;
                         let group = self.metadata.metadata().row_group(self.next_group - 1);
@@ -124,11 +131,31 @@ impl Batches for ParquetBatches {
     }
 }
 
-/// The most that a column of a row group can hold, as a small one does: all of it on disk, unpacked and decoded. A damaged
-/// file may say anything.
-fn chunk_bytes(chunk: &ColumnChunkMetaData) -> u64 {
-    let size = |bytes: i64| bytes.max(0) as u64;
-    size(chunk.compressed_size()).saturating_add(size(chunk.uncompressed_size()).saturating_mul(2))
+fn paid_column(chunk: &ColumnChunkMetaData) -> PaidColumn {
+    let begin = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset()).max(0) as u64;
+    let end = begin.saturating_add(chunk.compressed_size().max(0) as u64);
+    PaidColumn::new(begin..end, chunk.column_descr().max_rep_level() > 0)
+}
+
+/// The same file with views in place of text: an entry of a dictionary is not copied for every row that has it.
+fn with_views(metadata: &ArrowReaderMetadata) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let fields: Fields = metadata.schema().fields().iter().map(|field| viewed(field)).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
+    ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))
+}
+
+fn viewed(field: &Field) -> Arc<Field> {
+    use DataType::*;
+    let kind = match field.data_type() {
+        Utf8 | LargeUtf8 => Utf8View,
+        List(item) => List(viewed(item)),
+        LargeList(item) => LargeList(viewed(item)),
+        FixedSizeList(item, size) => FixedSizeList(viewed(item), *size),
+        Map(entries, sorted) => Map(viewed(entries), *sorted),
+        Struct(fields) => Struct(fields.iter().map(|field| viewed(field)).collect()),
+        other => other.clone(),
+    };
+    Arc::new(field.clone().with_data_type(kind))
 }
 
 /// About how many bytes a row takes when it is decoded: sixteen for each value, and what text there is.

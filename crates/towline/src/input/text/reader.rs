@@ -49,7 +49,7 @@ impl Reader {
 
     fn read_input(&mut self, input: Stream) -> Result<(), Stop> {
         let name: Arc<str> = input.name().into();
-        let mut opened = input.open(&self.progress).map_err(Stop::Failed)?;
+        let mut opened = input.open(&self.budget, &self.progress).map_err(Stop::Failed)?;
         let mut head = self.read_head(&name, &mut opened)?;
         // A head that ends within a line is cut there, unless it is all there is.
         let whole = match memchr::memrchr(b'\n', &head.bytes) {

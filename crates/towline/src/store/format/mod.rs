@@ -249,6 +249,11 @@ fn decode_sections(header: &Header, bytes: &[u8], block: &mut Block, scratch: &m
     Ok(())
 }
 
+/// Holds the encoded `bytes` of a block against their checksums.
+pub fn check(bytes: &[u8]) -> Result<(), FormatError> {
+    checked_sections(&Header::parse(bytes)?, bytes).map(|_| ())
+}
+
 /// One list for each target, one after the other.
 fn encode_labels(block: &Block, out: &mut Vec<u8>) {
     scalars::encode_floats(&block.labels, out);
