@@ -12,13 +12,14 @@ use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// Problems, at most: it takes about ten.
-const MOST_PROBLEMS: u32 = 60;
+const MOST_PROBLEMS: u32 = 100;
 /// Newton steps for each of them, at most: it takes about five.
 const MOST_STEPS: u32 = 60;
 /// A problem is solved when what is left of it is this part of the gap.
 const SOLVED: f64 = 0.1;
-/// By how much σ grows from one problem to the next.
-const GROWTH: f64 = 4.0;
+/// By how much σ grows from one problem to the next: the more, the fewer steps the problem took. A large σ leaves fewer rows on their parabolas than
+/// there are features, and then steps find them one by one; problems that took too many are followed by one with a smaller σ.
+const GROWTH: [(u32, f64); 4] = [(8, 4.0), (16, 2.0), (32, 1.0), (u32::MAX, 0.5)];
 /// σ does not grow beyond this many times what it was: rounding would have the last word.
 const MOST_GROWTH: f64 = 1e12;
 /// At first, as many rows are on a parabola as are nearer to a kink than this part of them.
@@ -107,13 +108,15 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
         let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
         let done = state.solve(smoothed, &mut newton, rows, tolerance, &mut stop)?;
         scans += newton.scans;
+        let steps = newton.scans as u32;
         let next = state.next(smoothed, &newton.margins);
         w = newton.w;
         state.alphas = next;
         if done || stop() {
             break;
         }
-        state.sigma = (GROWTH * state.sigma).min(most);
+        let growth = GROWTH.iter().find(|(most, _)| steps <= *most).map_or(1.0, |found| found.1);
+        state.sigma = (growth * state.sigma).min(most);
     }
     Ok(Solution { w, duals: state.duals(loss), scans })
 }
