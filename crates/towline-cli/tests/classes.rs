@@ -114,10 +114,7 @@ fn mistakes_are_named() {
     let folder = covtype();
     for (line, word) in [
         ("train rows.tow --multiclass softmax --loss hinge", "leave --loss out"),
-        (
-            "train rows.tow --multiclass crammer-singer --penalty l1",
-            "use --bias, --multiclass softmax, or --multiclass ovr",
-        ),
+        ("train rows.tow --multiclass crammer-singer --penalty l1", "use --multiclass softmax or ovr"),
         ("train rows.tow --multiclass ovr --loss squared", "for classification"),
         ("train rows.tow --positive 9", "labels are 1, 2"),
         ("train rows.tow --class-weight 12=3", "names no class"),

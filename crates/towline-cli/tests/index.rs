@@ -126,10 +126,10 @@ fn what_does_not_go_together_is_refused() {
         ("--method ibcd-l1-dual --cache-share 0.3", "--cache-share means nothing to training with an index"),
         ("--method trunc-l1-dual --query-rows 5", "--query-rows is for training with an index"),
         ("--init-rows 5", "--init-rows is for truncated losses"),
-        ("--solver newton", "--solver newton needs a loss with a continuous slope"),
-        ("--solver newton --loss logistic --order shrinking", "--order means nothing to --solver newton"),
+        ("--solver newton", "use multipliers"),
+        ("--solver newton --loss logistic --order shrinking", "--order is for --solver dual"),
         ("--solver newton --loss logistic --method bmd", "leave --method out"),
-        ("--solver newton --loss logistic --intercept", "no intercept"),
+        ("--solver newton --loss logistic --truncate 1 --intercept", "no intercept"),
         ("--method trunc-l2-dual --solver newton", "leave --solver out"),
     ] {
         let said = bench.run(&format!("train rows.tow {line} -o m.towm"));
@@ -158,7 +158,7 @@ fn a_run_with_an_index_goes_on_and_starts_others() {
     let bench = bench();
     bench.ok("index rows.tow -q");
     for (how, limit) in
-        [("--method ibcd-l1-dual", 1), ("--method ibcd-l2-primal", 1), ("--solver newton --loss logistic", 2)]
+        [("--method ibcd-l1-dual", 1), ("--method ibcd-l2-primal", 1), ("--solver dual --loss logistic", 2)]
     {
         let line = format!("train rows.tow {how} --tolerance 1e-6 -o m.towm");
         let whole = json(&bench.run(&format!("{line} --restart --json")));

@@ -130,7 +130,8 @@ fn options_of_liblinear_mean_the_same_here() {
         ("-s 12 -c 0.01 -p 0.5", "--loss squared-epsilon-insensitive -C 0.01 --epsilon 0.5"),
         ("-s 13 -c 0.01 -p 0.2", "--loss epsilon-insensitive -C 0.01 --epsilon 0.2"),
     ] {
-        assert_eq!(objective(theirs), objective(ours), "{theirs}");
+        let (theirs_found, ours_found) = (objective(theirs), objective(ours));
+        assert!((theirs_found - ours_found).abs() <= 1e-4 * ours_found, "{theirs}: {theirs_found} and {ours_found}");
     }
 }
 

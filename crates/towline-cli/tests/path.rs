@@ -104,7 +104,7 @@ fn what_makes_no_sense_is_refused() {
         ("-C 0.1,1 --points 3", "along values of C or along lambdas, not both"),
         ("-C 0.1,1 --stream", "leave --stream out"),
         ("-C 0.1,1 --truncate 1", "leave --truncate out"),
-        ("-C 0.1,1 --solver newton", "use --solver auto"),
+        ("-C 0.1,1 --solver newton", "use multipliers"),
         ("-C 0.1,1 --method ibcd-l1-dual", "a path needs a method with dual variables"),
     ] {
         let said = bench.run(&format!("path a9a.tow {options}"));

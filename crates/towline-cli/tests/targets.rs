@@ -153,7 +153,7 @@ fn what_is_for_one_output_says_so() {
     for (line, said) in [
         ("train rows.tow", "--loss squared predicts together"),
         ("train rows.tow --loss huber", "--loss squared predicts together"),
-        ("train rows.tow --loss squared --solver newton", "one output"),
+        ("train rows.tow --loss squared --solver newton", "use gram"),
         ("train rows.tow --loss squared --penalty l1 --solver columns", "is for one output, and there are"),
         ("train rows.tow --loss squared --method sgd", "predicts one number"),
         ("train rows.tow --loss squared --method admm", "predicts one number"),

@@ -95,8 +95,11 @@ fn a_model_predicts_what_it_was_judged_by() {
 fn a_run_goes_on_where_it_ended() {
     let (folder, store) = packed("100K");
     let model = folder.path().join("m.towm").display().to_string();
-    let train =
-        |extra: &[&str]| towline(&[&["train", &store, "-o", &model, "--tolerance", "1e-5", "--json"], extra].concat());
+    let train = |extra: &[&str]| {
+        towline(
+            &[&["train", &store, "-o", &model, "--solver", "dual", "--tolerance", "1e-5", "--json"], extra].concat(),
+        )
+    };
     let first = train(&["--max-passes", "3"]);
     assert_eq!(first.status.code(), Some(5), "not converged");
     let first: Value = serde_json::from_slice(&first.stdout).unwrap();

@@ -10,7 +10,9 @@ use towline::loss::{ALL, AnyLoss};
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::order::OrderName;
 use towline::store::MemoryStore;
-use towline::trainer::{Plan, Selection, Start, Status, Task, TrainError, TrainOptions, Trained, train, train_all};
+use towline::trainer::{
+    Plan, Selection, Solver, Start, Status, Task, TrainError, TrainOptions, Trained, train, train_all,
+};
 
 const COLUMNS: usize = 20;
 const ROWS: usize = 300;
@@ -61,7 +63,8 @@ fn objective(multiclass: Multiclass, loss: AnyLoss, c: f64, bias: f64) -> Object
 }
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
+    let base = TrainOptions { solver: Solver::Dual, ..TrainOptions::new(objective) };
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..base }
 }
 
 /// A budget under which about `part` of the rows fit.

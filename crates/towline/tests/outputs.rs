@@ -10,7 +10,7 @@ use towline::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap, Penalty};
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Plan, Start, Status, Task, TrainOptions, Trained, train};
+use towline::trainer::{Plan, Solver, Start, Status, Task, TrainOptions, Trained, train};
 
 const COLUMNS: usize = 18;
 const ROWS: usize = 150;
@@ -89,7 +89,8 @@ fn objective(classes: bool, name: &str, intercept: bool) -> Objective {
 }
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
+    let base = TrainOptions { solver: Solver::Dual, ..TrainOptions::new(objective) };
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..base }
 }
 
 /// Target and weight of each row, and its values with the constant feature last.

@@ -7,7 +7,7 @@ use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
 use towline::penalty::AnyPenalty;
 use towline::store::MemoryStore;
-use towline::trainer::{Status, TrainError, TrainOptions, Trained, train};
+use towline::trainer::{Solver, Status, TrainError, TrainOptions, Trained, train};
 
 const ROWS: usize = 200;
 const WIDTH: usize = 30;
@@ -46,7 +46,7 @@ fn try_fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Bu
     let loss = AnyLoss::from_name("squared-hinge", 0.1, 1.0).unwrap();
     let bias = f64::from(u8::from(intercept));
     let objective = Objective { penalty, intercept, bias, ..Objective::new(loss, 1.0, targets) };
-    let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
+    let options = TrainOptions { tolerance: 1e-6, solver: Solver::Dual, ..TrainOptions::new(objective) };
     train(Arc::new(store), &options, budget, &mut ())
 }
 

@@ -10,7 +10,7 @@ use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Plan, Selection, Start, Status, TrainOptions, Trained, train};
+use towline::trainer::{Plan, Selection, Solver, Start, Status, TrainOptions, Trained, train};
 
 const COLUMNS: usize = 30;
 const ROWS: usize = 240;
@@ -61,7 +61,9 @@ fn objective(loss: AnyLoss, c: f64, bias: f64) -> Objective {
 }
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
+    // These tests are about coordinate descent, by rows and by blocks.
+    let base = TrainOptions { solver: Solver::Dual, ..TrainOptions::new(objective) };
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..base }
 }
 
 fn duals(trained: &Trained) -> Vec<f64> {

@@ -21,7 +21,7 @@ const MULTIPLIER_STEPS: f64 = 50.0;
 const CURVED_PART: f64 = 0.1;
 /// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few tables are solved in less.
 const FEW_SWEEPS: f64 = 40.0;
-/// Nor where it takes no longer than this.
+/// Nor where it takes no longer than this, by these numbers.
 const SHORT_SECONDS: f64 = 0.1;
 
 /// A solver of second order that can do it.
@@ -31,8 +31,8 @@ pub struct Candidate {
     pub solver: Solver,
     /// Whether it works with matrices of rows by rows, and not of features by features.
     pub by_rows: bool,
-    /// About how long it takes for one model.
-    pub seconds: f64,
+    /// About how long it takes for one model, in sweeps of coordinate descent over all rows.
+    pub sweeps: f64,
     /// Whether coordinate descent on rows is worth a try before.
     pub after_dual: bool,
     /// Whether rows are in memory.
@@ -94,9 +94,9 @@ pub fn candidate(
         }
         (solver, shape, 0.0, in_memory)
     };
-    let seconds = seconds(&shape, solver) + more;
-    let after_dual = seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep_seconds(&store.shape()));
-    Some(Candidate { solver, by_rows, seconds, after_dual, in_memory })
+    let (seconds, sweep) = (seconds(&shape, solver) + more, sweep_seconds(&store.shape()));
+    let after_dual = seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep);
+    Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
 }
 
 /// The shape of rows that have as many features as there are rows.

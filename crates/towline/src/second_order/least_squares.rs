@@ -25,6 +25,8 @@ pub struct LeastSquares {
     ridge: Vec<f64>,
     penalty: AnyPenalty,
     intercept: Option<Intercept>,
+    /// All of which have a part in the solution.
+    rows: u64,
 }
 
 /// What the intercept follows from.
@@ -93,6 +95,7 @@ impl LeastSquares {
             ridge: vec![l2; size],
             penalty: objective.penalty.clone(),
             intercept,
+            rows: moments.rows,
         }
     }
 
@@ -175,7 +178,7 @@ impl LeastSquares {
             }
         };
         let dual_objective = dual_objective.max(0.0);
-        (Certificate { objective, dual_objective, multiple: 1.0, support: 0, radius }, v)
+        (Certificate { objective, dual_objective, multiple: 1.0, support: self.rows, radius }, v)
     }
 }
 

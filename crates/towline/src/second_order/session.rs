@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
             duals.iter_mut().for_each(|beta| *beta *= multiples[usize::from(*beta > 0.0)]);
         }
         let mut scan = ProximalScan::new(None);
-        let mut v = vec![0.0; w.len()];
+        let (mut v, mut count) = (vec![0.0; w.len()], 0u64);
         let (penalty, bias, intercept) = (&objective.penalty, objective.bias, objective.intercept);
         rows.scan_positions(|position, _, row, y, c| {
             let (low, high) = loss.dual_bounds(y, c);
@@ -78,7 +78,11 @@ impl<'a> Session<'a> {
             let state = RowState { y, c, sq_norm: 0.0, beta: *beta };
             let z = scan.add(loss, row, &state, Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
             each(row, y, z);
+            count += 1;
         })?;
+        if count == 0 {
+            return Err(TrainError::NoWeight);
+        }
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
         self.scans += 1;
         self.certify_seconds += begin.elapsed().as_secs_f64();
@@ -118,12 +122,11 @@ impl<'a> Session<'a> {
 
     fn cost(&self, rows: &TaskRows) -> Cost {
         let read = rows.store_rows().cost;
-        let seconds = self.begin.elapsed().as_secs_f64();
         Cost {
             sweeps: self.scans,
             visits: self.scans * rows.store_rows().store().shape().rows,
-            seconds: seconds + read.read_seconds,
-            solve_seconds: seconds - self.certify_seconds,
+            seconds: self.limits.seconds(),
+            solve_seconds: self.begin.elapsed().as_secs_f64() - self.certify_seconds,
             certify_seconds: self.certify_seconds,
             ..read
         }

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
 use crate::objective::Objective;
 use crate::store::{BlockStore, Shape};
-use crate::trainer::{Limits, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use crate::trainer::{Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
 
 /// Bytes of memory besides the rows, which are in memory or not.
 pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
@@ -159,6 +159,39 @@ impl Begin {
     }
 }
 
+/// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no others. Returns how the run has
+/// ended, if it has.
+fn begin_with<L: Loss>(
+    loss: L,
+    rows: &mut TaskRows,
+    w: &mut [f64],
+    session: &mut Session,
+) -> Result<Option<(Status, Vec<f64>)>, TrainError> {
+    let task = rows.task();
+    let Some(start) = &task.start else { return Ok(None) };
+    let mut duals = Duals::in_memory(rows.store_rows().store().shape().rows);
+    duals.begin_with(start)?;
+    let Duals::Memory(mut duals) = duals else { return Ok(None) };
+    match start {
+        Start::Left(left, _) if left.weights.len() == w.len() => w.copy_from_slice(&left.weights),
+        _ if task.start_weights.len() == w.len() => {}
+        _ => {
+            let (last, lambda, bias) = (w.len() - 1, task.objective.penalty.lambda(), task.objective.bias);
+            w.fill(0.0);
+            rows.scan_positions(|position, _, row, y, c| {
+                let (low, high) = loss.dual_bounds(y, c);
+                let beta = duals[position as usize].clamp(low, high);
+                if beta != 0.0 && lambda > 0.0 {
+                    row.add_to(w, beta / lambda);
+                    w[last] += beta * bias / lambda;
+                }
+            })?;
+        }
+    }
+    let ended = session.certify(loss, rows, w, &mut duals, |_, _, _| {})?;
+    Ok(ended.map(|status| (status, duals)))
+}
+
 impl SmoothLossVisitor for Run<'_> {
     type Out = Result<Trained, TrainError>;
 
@@ -168,9 +201,12 @@ impl SmoothLossVisitor for Run<'_> {
                 smooth::solve(loss, part, begin, rows, tolerance, session)
             });
         }
-        let Run { rows, task, start, budget, session, .. } = self;
-        let begin = Begin::of(task, start, &rows.store().shape());
+        let Run { rows, task, start, budget, mut session, .. } = self;
+        let mut begin = Begin::of(task, start, &rows.store().shape());
         let mut rows = TaskRows::new(rows, task);
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+            return session.finish(&rows, duals, status);
+        }
         let part = begin.part(task.objective.bias);
         smooth::train(loss, &mut rows, part, (begin.w.clone(), begin.len), budget, session)
     }
@@ -187,9 +223,12 @@ impl PiecewiseVisitor for Run<'_> {
                 Ok((found.w, found.duals, found.scans))
             });
         }
-        let Run { rows, task, start, budget, session, .. } = self;
-        let begin = Begin::of(task, start, &rows.store().shape());
+        let Run { rows, task, start, budget, mut session, .. } = self;
+        let mut begin = Begin::of(task, start, &rows.store().shape());
         let mut rows = TaskRows::new(rows, task);
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+            return session.finish(&rows, duals, status);
+        }
         let part = begin.part(task.objective.bias);
         piecewise::train(loss, &mut rows, part, (begin.w.clone(), begin.len), budget, session)
     }
@@ -206,9 +245,14 @@ impl Run<'_> {
         reduced: &Block,
         solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, f64, &Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
-        let Run { rows, task, mut session, .. } = self;
+        let Run { rows, task, start, mut session, .. } = self;
         let shape = rows.store().shape();
         let mut rows = TaskRows::new(rows, task);
+        let mut first = Begin::of(task, start, &shape).w;
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, &mut session)? {
+            return session.finish(&rows, duals, status);
+        }
+        drop(first);
         let count = reduced.columns();
         let begin =
             Begin { w: vec![0.0; count + 1], ..Begin::of(task, &[], &Shape { columns: count as u64, ..shape }) };

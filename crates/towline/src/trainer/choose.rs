@@ -1,6 +1,6 @@
 //! Which solver runs, and what happens where it turns out to be slow.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::recipes::by_coordinates;
 use super::{Cost, Limits, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
@@ -15,7 +15,7 @@ use crate::store::BlockStore;
 pub struct Choice {
     /// Never `Auto`.
     pub solver: Solver,
-    /// In a few words, for people.
+    /// In a few words, for people; empty where there was no choice.
     pub why: String,
     pub(super) candidate: Option<Candidate>,
 }
@@ -53,7 +53,9 @@ impl Choice {
                 let why = format!("{} are not few; {} if that is slow", size(&found), found.solver.name());
                 Choice { solver: Solver::Dual, why, candidate }
             }
-            None => Choice { solver: asked, why: "features and rows are many".into(), candidate },
+            // Whether by rows or by columns is for the plan to say.
+            None if asked == Solver::Auto => Choice { solver: Solver::Dual, why: String::new(), candidate },
+            None => Choice { solver: asked, why: String::new(), candidate },
         })
     }
 }
@@ -69,7 +71,11 @@ pub(super) fn train_alike(
     let choice = Choice::new(&**store, &tasks[0].objective, options.solver, budget)?;
     match choice {
         Choice { candidate: Some(found), solver, .. } if solver == found.solver => {
-            second_order::train_all(store.clone(), tasks, &found, options, budget, observer)
+            let trained = second_order::train_all(store.clone(), tasks, &found, options, budget, observer)?;
+            match options.solver {
+                Solver::Auto => finish_by_rows(store, tasks, trained, options, budget, observer),
+                _ => Ok(trained),
+            }
         }
         Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
         Choice { solver: Solver::Newton, .. } => {
@@ -77,6 +83,35 @@ pub(super) fn train_alike(
         }
         Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer),
     }
+}
+
+/// Where more rows are at their kinks than fit, coordinate descent goes on from what was found.
+pub(super) fn finish_by_rows(
+    store: &Arc<dyn BlockStore>,
+    tasks: &[Task],
+    mut all: Vec<Trained>,
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.cost.passes > 1;
+    for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
+        observer.note("more rows matter than fit into memory; going on with dual coordinate descent");
+        let again = Task {
+            start_weights: trained.weights.clone(),
+            start: Some(trained.take_duals()),
+            rows: task.rows.clone(),
+            checkpoint: task.checkpoint.clone(),
+            ..Task::new(task.objective.clone())
+        };
+        let mut after = After { before: trained.cost, observer: &mut *observer };
+        let tasks = std::slice::from_ref(&again);
+        for found in by_coordinates(store, tasks, &options.with_tasks(Vec::new()), budget, &mut after)? {
+            let cost = found.cost.with(&trained.cost);
+            *trained = Trained { cost, ..found };
+        }
+    }
+    Ok(all)
 }
 
 /// Coordinate descent as long as it is expected to end sooner; models that it gave up go on with the other solver.
@@ -89,8 +124,7 @@ fn dual_first(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
     let begin = Instant::now();
-    let patience = Some(Duration::from_secs_f64(other.seconds));
-    let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
+    let patient = TrainOptions { patience: Some(other.sweeps), ..options.with_tasks(Vec::new()) };
     let mut all = by_coordinates(store, tasks, &patient, budget, observer)?;
     let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
     if Limits::new(options).is_interrupted() {

@@ -97,8 +97,8 @@ pub struct TrainOptions {
     pub centre: Centre,
     /// Which solver runs.
     pub solver: Solver,
-    /// Coordinate descent gives up when it is expected to take longer than this from now on: another solver would not.
-    pub patience: Option<Duration>,
+    /// Coordinate descent gives up when it is expected to take more sweeps than this from now on: another solver would not take as long.
+    pub patience: Option<f64>,
     /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for penalties that make weights 0.
     pub working_set: bool,
     /// Threads, among which models are shared out. They change nothing but the time.

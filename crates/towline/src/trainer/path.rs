@@ -5,7 +5,7 @@
 //! are read once. Out of core as many points as fit train together on each loaded block, and the next ones start from the last of them.
 use std::sync::Arc;
 
-use super::choose::Choice;
+use super::choose::{Choice, finish_by_rows};
 use super::duals::{Left, Start};
 use super::plan::Plan;
 use super::recipes::Group;
@@ -102,7 +102,9 @@ pub fn path<E: From<TrainError>>(
     let choice = Choice::new(&*store, &first.objective, options.solver, budget)?;
     if let Some(found) = choice.candidate.filter(|found| found.solver == choice.solver) {
         let models = chain.models;
-        let trained = second_order::train_path(store, &options.tasks, &found, (options, models), budget, observer)?;
+        let chained = (options, models);
+        let trained = second_order::train_path(store.clone(), &options.tasks, &found, chained, budget, observer)?;
+        let trained = finish_by_rows(&store, &options.tasks, trained, options, budget, observer)?;
         trained.chunks(models).enumerate().try_for_each(|(point, together)| each(point * models, together))?;
         return Ok(Cost::of_all(trained.iter().map(|trained| trained.cost)));
     }

@@ -67,12 +67,13 @@ impl Learner<'_> {
                 true => self.proximal_steps.is_due() || self.by_columns,
                 false => self.gains.is_due(&sweep, self.dual_objective),
             };
-            if is_due || self.progress.is_due(limits.seconds()) {
+            let sweeps = self.cost.visits as f64 / self.rows.problem.rows().max(1) as f64;
+            if is_due || self.progress.is_due(sweeps) {
                 let gap = self.certify_resident(residents)?;
                 if gap <= self.options.tolerance {
                     return self.end_resident(residents, Status::Converged);
                 }
-                if self.progress.is_hopeless(limits.seconds(), gap) {
+                if self.progress.is_hopeless(sweeps, gap) {
                     return self.end_resident(residents, Status::OutOfPatience);
                 }
                 self.gains.note(gap);

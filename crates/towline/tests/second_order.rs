@@ -1,0 +1,266 @@
+//! Solvers of second order reach the certified optimum of coordinate descent, and on tables where that stands still.
+//!
+//! Certificates are not trusted: both sides of the gap are computed anew here, plainly.
+mod labelled;
+
+use std::sync::Arc;
+
+use labelled::{COLUMNS, PlainRow, Random, loss, memory_store, objective, rows as make_rows};
+use proptest::prelude::*;
+use towline::block::{Block, Layout, RowInfo, ValueKind};
+use towline::budget::Budget;
+use towline::cv::{Folds, cross_validate};
+use towline::loss::{ALL, AnyLoss, Loss};
+use towline::objective::Objective;
+use towline::penalty::{AnyPenalty, Penalty};
+use towline::store::{BlockStore, MemoryStore};
+use towline::trainer::{Choice, Solver, Start, Status, Task, TrainError, TrainOptions, Trained, train, train_all};
+
+fn options(objective: &Objective, solver: Solver, tolerance: f64) -> TrainOptions {
+    TrainOptions { tolerance, solver, max_passes: 100_000, ..TrainOptions::new(objective.clone()) }
+}
+
+fn run(store: &Arc<MemoryStore>, objective: &Objective, solver: Solver) -> Trained {
+    train(store.clone(), &options(objective, solver, 1e-8), &Budget::unlimited(), &mut ()).unwrap()
+}
+
+/// F at w, from its definition.
+fn value(rows: &[PlainRow], objective: &Objective, w: &[f64]) -> f64 {
+    let last = w.len() - 1;
+    let losses = rows.iter().map(|(info, row)| {
+        let (y, c) = objective.row(info);
+        let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + objective.bias * w[last];
+        if c > 0.0 { c * objective.loss.value(y, z) } else { 0.0 }
+    });
+    let penalised = w.len() - usize::from(objective.intercept);
+    objective.penalty.value(&w[..penalised]) + losses.sum::<f64>()
+}
+
+/// Regression has labels that a line explains in part.
+fn rows_for(loss: AnyLoss, count: usize, seed: u64) -> Vec<PlainRow> {
+    let mut rows = make_rows(count, 0.1, seed);
+    if !loss.is_classification() {
+        let mut random = Random(seed);
+        for (info, row) in &mut rows {
+            let signal: f64 = row.iter().map(|&(c, v)| v * (f64::from(c % 5) - 2.0)).sum();
+            info.label = 3.0 + signal + random.fraction();
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_loss_ends_where_coordinate_descent_does() {
+    for &loss in ALL {
+        for (count, c, intercept) in [(300, 0.1, false), (300, 10.0, true), (12, 1.0, false), (12, 1.0, true)] {
+            let rows = rows_for(loss, count, 3);
+            let store = memory_store(&rows, 3);
+            let base = objective(loss, c, if intercept { 1.0 } else { 0.5 }, None);
+            let objective = Objective { intercept, ..base };
+            let name = format!("{} {count} rows, C = {c}, intercept {intercept}", loss.name());
+            let chosen = Choice::new(&*store, &objective, Solver::Auto, &Budget::unlimited()).unwrap();
+            assert!(chosen.solver.is_second_order(), "{name}: {chosen:?}");
+            let found = run(&store, &objective, Solver::Auto);
+            assert_eq!((found.status, found.solver), (Status::Converged, chosen.solver), "{name}");
+            let f = found.certificate.objective;
+            assert!((value(&rows, &objective, &found.weights) - f).abs() <= 1e-9 * f, "{name}");
+            let dual = options(&objective, Solver::Dual, 1e-6);
+            let dual = train(store, &dual, &Budget::unlimited(), &mut ()).unwrap();
+            assert!((dual.certificate.objective - f).abs() <= 2e-6 * f, "{name}: {} {f}", dual.certificate.objective);
+        }
+    }
+}
+
+#[test]
+fn sparse_penalties_of_the_squared_loss_agree_with_columns() {
+    let rows = rows_for(loss("squared"), 200, 5);
+    let store = memory_store(&rows, 2);
+    for (name, ratio) in [("l1", 1.0), ("elastic-net", 0.3)] {
+        for intercept in [false, true] {
+            let penalty = AnyPenalty::from_name(name, 4.0, ratio, None).unwrap();
+            let base = objective(loss("squared"), 1.0, 1.0, None);
+            let objective = Objective { penalty, intercept, ..base };
+            let (gram, columns) = (run(&store, &objective, Solver::Gram), run(&store, &objective, Solver::Columns));
+            assert_eq!(gram.status, Status::Converged, "{name} {intercept}");
+            let (a, b) = (gram.certificate.objective, columns.certificate.objective);
+            assert!((a - b).abs() <= 1e-7 * b, "{name} {intercept}: {a} {b}");
+            assert!(gram.weights[..COLUMNS].contains(&0.0), "{name} {intercept}");
+        }
+    }
+}
+
+/// Columns from 1e-4 to 1e4: coordinate descent stands still on them.
+fn stretched(rows: &[PlainRow]) -> Vec<PlainRow> {
+    let stretch = |(info, row): &PlainRow| {
+        let scaled = row.iter().map(|&(j, x)| (j, f64::from((x * 10f64.powi(j as i32 % 9 - 4)) as f32)));
+        (*info, scaled.collect())
+    };
+    rows.iter().map(stretch).collect()
+}
+
+#[test]
+fn rows_on_disk_end_where_rows_in_memory_do() {
+    for &loss in ALL {
+        let rows = stretched(&rows_for(loss, 6000, 7));
+        let store = memory_store(&rows, 30);
+        let base = objective(loss, 1.0, 1.0, None);
+        let objective = Objective { intercept: true, ..base };
+        let whole = run(&store, &objective, Solver::Auto);
+        assert_eq!(whole.status, Status::Converged, "{}", loss.name());
+        // A third of what the rows alone take, and what the solver says that it needs.
+        let budget = Budget::new(600_000);
+        let options = options(&objective, Solver::Auto, 1e-6);
+        let scanned = train(store.clone(), &options, &budget, &mut ()).unwrap();
+        assert_eq!(scanned.status, Status::Converged, "{}", loss.name());
+        let (a, b) = (whole.certificate.objective, scanned.certificate.objective);
+        assert!((a - b).abs() <= 2e-6 * a, "{}: {a} {b}", loss.name());
+        assert!(scanned.cost.passes <= 25, "{}: {} passes", loss.name(), scanned.cost.passes);
+        assert!(budget.peak_bytes() <= 600_000);
+    }
+}
+
+#[test]
+fn a_finished_run_is_recognised_at_once() {
+    for name in ["hinge", "logistic"] {
+        let store = memory_store(&make_rows(300, 0.1, 9), 1);
+        let objective = objective(loss(name), 1.0, 0.0, None);
+        let mut first = run(&store, &objective, Solver::Auto);
+        let weights = first.weights.clone();
+        let task = Task { start: Some(first.take_duals()), start_weights: weights, ..Task::new(objective.clone()) };
+        let again = TrainOptions { tolerance: 1e-6, ..TrainOptions::of(task) };
+        let again = train(store.clone(), &again, &Budget::unlimited(), &mut ()).unwrap();
+        assert_eq!((again.status, again.cost.sweeps), (Status::Converged, 1), "{name}: one scan for the certificate");
+        let task = Task { start: Some(Start::Values(vec![0.0; 300])), ..Task::new(objective.clone()) };
+        let anew = TrainOptions { tolerance: 1e-6, ..TrainOptions::of(task) };
+        assert_eq!(train(store, &anew, &Budget::unlimited(), &mut ()).unwrap().status, Status::Converged);
+    }
+}
+
+#[test]
+fn folds_from_sums_are_those_of_models_that_have_not_seen_them() {
+    let rows = rows_for(loss("squared"), 400, 11);
+    let store = memory_store(&rows, 4);
+    let folds = Arc::new(Folds::new(5, 1, false));
+    for (name, intercept) in [("l2", false), ("l2", true), ("l1", true)] {
+        let of = |c: f64| {
+            let penalty = AnyPenalty::from_name(name, 1.0, 0.5, None).unwrap();
+            Objective { penalty, intercept, ..objective(loss("squared"), c, 1.0, None) }
+        };
+        let objectives = [of(0.01), of(1.0), of(100.0)];
+        let validate = |solver: Solver| {
+            let how = options(&objectives[0], solver, 1e-8);
+            cross_validate(store.clone(), &objectives, folds.clone(), None, &how, &Budget::unlimited(), &mut ())
+        };
+        let (sums, models) = (validate(Solver::Auto).unwrap(), validate(Solver::Dual).unwrap());
+        assert_eq!(sums.cost.passes, 1, "one scan for 15 models and their scores");
+        assert_eq!((sums.best, sums.one_standard_error), (models.best, models.one_standard_error));
+        for (a, b) in sums.points.iter().zip(&models.points) {
+            assert!((a.mean - b.mean).abs() < 1e-5 * b.mean, "{name} {intercept}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_solver_that_cannot_says_which_can() {
+    let store = memory_store(&make_rows(50, 0.1, 1), 1);
+    for (name, asked, words) in [
+        ("hinge", Solver::Newton, "use multipliers"),
+        ("logistic", Solver::Multipliers, "use newton"),
+        ("logistic", Solver::Gram, "use newton"),
+        ("huber", Solver::Multipliers, "use newton"),
+    ] {
+        let options = options(&objective(loss(name), 1.0, 0.0, None), asked, 1e-6);
+        let error = train(store.clone(), &options, &Budget::unlimited(), &mut ()).unwrap_err();
+        assert!(matches!(error, TrainError::SecondOrder(_)) && error.to_string().contains(words), "{error}");
+    }
+    let options = options(&objective(loss("hinge"), 1.0, 0.0, None), Solver::Multipliers, 1e-6);
+    let error = train(store, &options, &Budget::new(30_000), &mut ()).unwrap_err();
+    assert!(error.to_string().contains("matrices of 20 x 20 features"), "{error}");
+}
+
+#[test]
+fn slow_coordinate_descent_gives_way() {
+    // Many features, so that it is tried at all, and scales on which it stands still.
+    let (columns, count) = (600u32, 700);
+    let mut random = Random(5);
+    let mut block = Block::new(Layout::new(true, ValueKind::F32), columns as usize);
+    for id in 0..count {
+        let row: Vec<(u32, f64)> =
+            (0..columns).map(|j| (j, (random.fraction() - 0.5) * 10f64.powi(j as i32 % 9 - 4))).collect();
+        let label = if row[3].1 + row[12].1 > 0.0 || random.fraction() < 0.1 { 1.0 } else { -1.0 };
+        block.push(RowInfo { label, weight: 1.0, group: 0, id }, row);
+    }
+    let store = Arc::new(MemoryStore::new(vec![block]));
+    let objective = objective(loss("hinge"), 1.0, 0.0, None);
+    let chosen = Choice::new(&*store, &objective, Solver::Auto, &Budget::unlimited()).unwrap();
+    assert_eq!(chosen.solver, Solver::Dual, "{chosen:?}");
+    let found = run(&store, &objective, Solver::Auto);
+    assert_eq!((found.status, found.solver), (Status::Converged, Solver::Multipliers));
+}
+
+/// A table as people have them, with all that can be odd about it.
+fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
+    (2usize..40, 1usize..25).prop_flat_map(|(rows, columns)| {
+        let scale = prop_oneof![Just(0.0), (-6i32..7).prop_map(|power| 10f64.powi(power))];
+        let column = (scale, 0u32..4, proptest::collection::vec(-1.0..1.0f64, rows));
+        let columns = proptest::collection::vec(column, columns).prop_map(move |columns| {
+            let mut table: Vec<Vec<f64>> = vec![Vec::new(); rows];
+            let mut last = vec![0.0; rows];
+            for (scale, kind, values) in columns {
+                for (i, line) in table.iter_mut().enumerate() {
+                    let x = match kind {
+                        // A constant column, the same column again, and two others.
+                        0 => scale,
+                        1 => last[i],
+                        _ => scale * values[i],
+                    };
+                    last[i] = f64::from(x as f32);
+                    line.push(last[i]);
+                }
+            }
+            table
+        });
+        let labels = proptest::collection::vec(prop_oneof![Just(-1.0), Just(1.0)], rows);
+        let weights = proptest::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.1..3.0f64], rows);
+        (columns, labels, weights)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_table_has_a_certified_optimum_or_an_error(
+        (table, labels, weights) in odd_table(), at in 0usize..ALL.len(), power in -3i32..4, intercept: bool, one: bool,
+    ) {
+        let columns = table[0].len();
+        let mut block = Block::new(Layout::new(true, ValueKind::F32), columns);
+        let mut plain = Vec::new();
+        for (i, row) in table.iter().enumerate() {
+            let label = if one { 1.0 } else { labels[i] };
+            let info = RowInfo { label, weight: weights[i], group: 0, id: i as u64 };
+            let row: Vec<(u32, f64)> = (0..).zip(row.iter().copied()).collect();
+            block.push(info, row.iter().copied());
+            plain.push((info, row));
+        }
+        let store = Arc::new(MemoryStore::new(vec![block]));
+        let bias = if intercept { 1.0 } else { 0.0 };
+        let objective = Objective { intercept, ..objective(ALL[at], 10f64.powi(power), bias, None) };
+        let options = options(&objective, Solver::Auto, 1e-6);
+        match train_all(store.clone(), &options, &Budget::unlimited(), &mut ()) {
+            Err(error) => prop_assert!(matches!(error, TrainError::NoWeight) && weights.iter().all(|w| *w == 0.0), "{error}"),
+            Ok(found) => {
+                let trained = &found[0];
+                // One class and an intercept: the optimum is 0, of which no gap is a part.
+                let f = value(&plain, &objective, &trained.weights);
+                let nothing = value(&plain, &objective, &vec![0.0; columns + 1]);
+                prop_assert!(f <= nothing * (1.0 + 1e-12) + 1e-300, "worse than no model: {f} {nothing}");
+                let gap = trained.certificate.objective - trained.certificate.dual_objective;
+                let certified = trained.status == Status::Converged || gap <= 1e-9 * nothing;
+                prop_assert!(certified, "{} {:?} {:?}", ALL[at].name(), trained.status, trained.certificate);
+                prop_assert!((f - trained.certificate.objective).abs() <= 1e-7 * (f.abs() + 1e-9 * nothing));
+            }
+        }
+        prop_assert!(store.shape().columns == columns as u64);
+    }
+}
