@@ -6,7 +6,7 @@
 //! | loss | method |
 //! | --- | --- |
 //! | with a continuous slope | Newton's method with the exact Hessian ([`newton`]) |
-//! | made of straight pieces | the method of multipliers around it ([`multipliers`]) |
+//! | made of straight pieces | the method of multipliers around it ([`multipliers`]), or an interior point method ([`interior_point`]) |
 //! | squared, with l2, l1, elastic-net or no penalty | normal equations from one scan ([`least_squares`]) |
 //!
 //! Where rows are fewer than features, all of them work with matrices of rows by rows instead ([`few_rows`]). A sample of the rows comes
@@ -17,6 +17,7 @@ mod factor;
 mod few_rows;
 mod folds;
 mod gram;
+mod interior_point;
 mod lasso;
 mod least_squares;
 mod moments;

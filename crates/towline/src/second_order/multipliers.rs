@@ -12,18 +12,21 @@ use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// Problems, at most: it takes about ten.
-const MOST_PROBLEMS: u32 = 100;
+const MOST_PROBLEMS: u32 = 200;
 /// Newton steps for each of them, at most: it takes about five.
 const MOST_STEPS: u32 = 60;
 /// A problem is solved when what is left of it is this part of the gap.
 const SOLVED: f64 = 0.1;
 /// By how much σ grows from one problem to the next: the more, the fewer steps the problem took. A large σ leaves fewer rows on their parabolas than
 /// there are features, and then steps find them one by one; problems that took too many are followed by one with a smaller σ.
-const GROWTH: [(u32, f64); 4] = [(8, 4.0), (16, 2.0), (32, 1.0), (u32::MAX, 0.5)];
+const GROWTH: [(u32, f64); 6] = [(5, 10.0), (8, 4.0), (16, 2.0), (24, 1.0), (40, 0.3), (u32::MAX, 0.1)];
 /// σ does not grow beyond this many times what it was: rounding would have the last word.
 const MOST_GROWTH: f64 = 1e12;
 /// At first, as many rows are on a parabola as are nearer to a kink than this part of them.
 const FIRST_PART: f64 = 0.3;
+
+/// How much rows weigh against the penalty at first, each for itself.
+const FIRST_WEIGHT: f64 = 1.0;
 
 /// The losses of rows with dual variables.
 #[derive(Clone, Copy)]
@@ -131,12 +134,14 @@ struct State {
 }
 
 impl State {
-    /// Begins at w: rows near their kink have α in the middle, the others at the bound of their side.
+    /// Begins at w: rows that are far on the wrong side have α at their bound, the others at 0. Where rows can be separated, α stays far below its bound, and
+    /// would not find back from there.
     fn at<L: PiecewiseLinear, R: Rows>(loss: L, part: Quadratic, w: &[f64], rows: &mut R) -> Result<State, TrainError> {
         let (mut targets, mut missing) = (Vec::new(), Vec::new());
-        let last = w.len() - 1;
+        let (last, mut curved) = (w.len() - 1, 0.0);
         rows.scan(|_, row, y, c| {
             targets.push((y, c));
+            curved += c * row.sq_norm();
             let z = row.dot(w) + part.bias * w[last];
             missing.extend((0..L::TERMS).map(|k| loss.term(y, k)).map(|(s, t)| t - s * z));
         })?;
@@ -146,19 +151,15 @@ impl State {
             true => 1.0,
             false => distances.select_nth_unstable_by(at, f64::total_cmp).1.max(1e-6),
         };
-        // All of these are on a parabola, the farthest just so.
-        let sigma = 0.49 / radius;
+        // Those of the rows that are on the wrong side of their kink are on a parabola, the farthest just so.
+        let mut sigma = 0.99 / radius;
+        if w.iter().all(|w| *w == 0.0) && curved > 0.0 {
+            // Without a model to begin with: rows weigh no more than the penalty at first, which is solved in a few steps whatever comes of them.
+            let ridge = part.ridge.iter().fold(0.0, |most: f64, ridge| most.max(*ridge));
+            sigma = sigma.min(FIRST_WEIGHT * ridge.max(1e-6) * targets.len() as f64 / curved);
+        }
         let weights = targets.iter().flat_map(|&(_, c)| (0..L::TERMS).map(move |_| c));
-        let alpha = |(&m, c): (&f64, f64)| match m.abs() <= radius {
-            true => 0.5 * c,
-            false => {
-                if m > 0.0 {
-                    c
-                } else {
-                    0.0
-                }
-            }
-        };
+        let alpha = |(&m, c): (&f64, f64)| if m > radius { c } else { 0.0 };
         let alphas = missing.iter().zip(weights).map(alpha).collect();
         Ok(State { targets, alphas, sigma })
     }

@@ -1,4 +1,4 @@
-//! Training with the method of multipliers, on a sample of the rows first.
+//! Training with the method of multipliers or with interior points, on a sample of the rows first.
 //!
 //! Where rows are in memory, all of them follow. Where they are not, those near the kinks of their losses are gathered, and all others
 //! are fixed at a bound:
@@ -9,6 +9,7 @@
 //! ```
 //! What is fixed is a tangent of its loss, so the minimum of each problem is a lower bound, and it is the optimum if no margin has
 //! crossed to the other side of its kink. As w settles, none does: at the optimum there are hardly more rows at a kink than features.
+use super::interior_point::InteriorPoint;
 use super::multipliers::{self, Solution};
 use super::near::{Distances, Near, distance};
 use super::newton::Quadratic;
@@ -18,6 +19,7 @@ use super::session::Session;
 use crate::block::Row;
 use crate::budget::Budget;
 use crate::loss::PiecewiseLinear;
+use crate::newton::Rows;
 use crate::trainer::{Status, TrainError, Trained};
 
 /// Problems are solved this much further than the whole.
@@ -26,6 +28,10 @@ const FURTHER: f64 = 0.1;
 const SAMPLE_TOLERANCE: f64 = 1e-3;
 /// The part of the rows of a feature that is near, at first, and how much it grows where w moves too far for it.
 const NEAR_PART: (f64, f64) = (0.15, 3.0);
+/// Rows that are few enough for the interior point method to come first.
+const FEW_ROWS: usize = 20_000;
+/// Turns of both methods, at most.
+const MOST_TURNS: u32 = 6;
 /// Problems with rows left out, at most.
 const MOST_PROBLEMS: u32 = 12;
 
@@ -50,6 +56,30 @@ pub fn train<L: PiecewiseLinear>(
     }
 }
 
+/// What a method has found: weights, β of each row, and scans.
+type Found = (Vec<f64>, Vec<f64>, u64);
+
+/// Minimises over rows in memory. Few rows are solved by the interior point method, whose iterations hardly depend on anything; many by that of
+/// multipliers, whose iterations are cheaper. Where one does not get as far as asked, the other goes on: rows that can be separated with a large C are
+/// hard for multipliers, and values that are millions of times as large as others for interior points.
+pub fn solve<L: PiecewiseLinear, R: Rows>(
+    loss: L,
+    part: Quadratic,
+    (w, len): (Vec<f64>, f64),
+    rows: &mut R,
+    tolerance: f64,
+    (turn, count, session): (u32, usize, &Session),
+) -> Result<Found, TrainError> {
+    let stop = || session.reason_to_stop().is_some();
+    if (turn % 2 == 0) == (count <= FEW_ROWS) {
+        let begun = InteriorPoint::begin(loss, part, vec![0.0; w.len()], len, rows)?;
+        let found = begun.run(tolerance, stop)?;
+        return Ok((found.w, found.duals, found.iterations));
+    }
+    let found = multipliers::solve(loss, part, (w, len), rows, tolerance, stop)?;
+    Ok((found.w, found.duals, found.scans))
+}
+
 /// All rows are in memory.
 fn all_rows<L: PiecewiseLinear>(
     loss: L,
@@ -59,22 +89,21 @@ fn all_rows<L: PiecewiseLinear>(
     mut session: Session,
 ) -> Result<Trained, TrainError> {
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
-    let mut tolerance = FURTHER * session.limits.options().tolerance;
-    loop {
-        let stop = || session.reason_to_stop().is_some();
-        let found = multipliers::solve(loss, part, (w, len), rows, tolerance, stop)?;
-        w = found.w;
-        session.scans += found.scans;
-        rows.scan_positions(|position, number, _, _, _| duals[position as usize] = found.duals[number])?;
+    let count = rows.count().unwrap_or(0);
+    let tolerance = session.limits.options().tolerance;
+    for turn in 0..MOST_TURNS {
+        // Each method has its turn before both are asked for more than the tolerance should take.
+        let tolerance = FURTHER * tolerance * 0.01f64.powi(turn as i32 / 2);
+        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, &session))?;
+        w = found;
+        session.scans += scans;
+        rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
         if let Some(status) = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})? {
             return session.finish(rows, duals, status);
         }
-        if tolerance < 1e-13 {
-            // Rounding has the last word.
-            return session.finish(rows, duals, Status::OutOfPasses);
-        }
-        tolerance *= 0.01;
     }
+    // Rounding has the last word.
+    session.finish(rows, duals, Status::OutOfPasses)
 }
 
 /// Rows near their kinks are in memory, the others on disk.

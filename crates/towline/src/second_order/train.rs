@@ -8,7 +8,7 @@ use super::near::Distances;
 use super::newton::{Newton, Quadratic, Same};
 use super::rows::{StoreRows, Subset, TaskRows};
 use super::session::Session;
-use super::{few_rows, multipliers, piecewise, smooth};
+use super::{few_rows, interior_point, multipliers, piecewise, smooth};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
@@ -26,7 +26,8 @@ pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
             return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, targets);
         }
         Solver::Multipliers if in_memory => {
-            Newton::<Same<Squared>>::bytes(size, shape.rows) + shape.rows * (8 + multipliers::row_bytes(2))
+            let of_row = multipliers::row_bytes(2).max(interior_point::row_bytes(2));
+            Newton::<Same<Squared>>::bytes(size, shape.rows) + shape.rows * (8 + of_row)
         }
         // Rows near a kink pay for themselves.
         Solver::Multipliers => Newton::<Same<Squared>>::bytes(size, 0) + 2 * Distances::bytes(size),
@@ -197,7 +198,7 @@ impl SmoothLossVisitor for Run<'_> {
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
         if let Some(reduced) = self.reduced {
-            return self.with_few_rows(loss, reduced, |part, begin, rows, tolerance, session| {
+            return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, _), session| {
                 smooth::solve(loss, part, begin, rows, tolerance, session)
             });
         }
@@ -217,10 +218,9 @@ impl PiecewiseVisitor for Run<'_> {
 
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out {
         if let Some(reduced) = self.reduced {
-            return self.with_few_rows(loss, reduced, |part, (w, len), rows, tolerance, session| {
-                let stop = || session.reason_to_stop().is_some();
-                let found = multipliers::solve(loss, part, (w, len), rows, tolerance, stop)?;
-                Ok((found.w, found.duals, found.scans))
+            let count = reduced.rows();
+            return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
+                piecewise::solve(loss, part, begin, rows, tolerance, (turn, count, session))
             });
         }
         let Run { rows, task, start, budget, mut session, .. } = self;
@@ -243,7 +243,7 @@ impl Run<'_> {
         self,
         loss: L,
         reduced: &Block,
-        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, f64, &Session) -> Result<Found, TrainError>,
+        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
         let Run { rows, task, start, mut session, .. } = self;
         let shape = rows.store().shape();
@@ -260,11 +260,12 @@ impl Run<'_> {
         let known = rows.every(rows.count().unwrap_or(0), rows.count().unwrap_or(0));
         let mut duals = vec![0.0; shape.rows as usize];
         let (lambda, intercept) = (task.objective.penalty.lambda(), task.objective.intercept);
-        let mut tolerance = 0.1 * session.limits.options().tolerance;
+        let tolerance = session.limits.options().tolerance;
         let mut w = begin.w.clone();
-        loop {
+        for turn in 0.. {
+            let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
             let mut some = Subset::new(reduced, &known);
-            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, tolerance, &session)?;
+            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), &session)?;
             session.scans += iterations;
             known.iter().zip(&betas).for_each(|(row, &beta)| duals[row.0 as usize] = beta);
             let mut weights = vec![0.0; shape.columns as usize + 1];
@@ -282,10 +283,10 @@ impl Run<'_> {
                 return session.finish(&rows, duals, status);
             }
             if tolerance < 1e-13 {
-                // Rounding has the last word.
-                return session.finish(&rows, duals, Status::OutOfPasses);
+                break;
             }
-            tolerance *= 0.01;
         }
+        // Rounding has the last word.
+        session.finish(&rows, duals, Status::OutOfPasses)
     }
 }
