@@ -95,7 +95,8 @@ pub fn candidate(
         (solver, shape, 0.0, in_memory)
     };
     let (seconds, sweep) = (seconds(&shape, solver) + more, sweep_seconds(&store.shape()));
-    let after_dual = seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep);
+    // On disk, what counts is how often rows are read, and few scans are enough.
+    let after_dual = in_memory && seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep);
     Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
 }
 

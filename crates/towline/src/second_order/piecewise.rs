@@ -1,7 +1,7 @@
 //! Training with the method of multipliers or with interior points, on a sample of the rows first.
 //!
-//! Where rows are in memory, all of them follow. Where they are not, those near the kinks of their losses are gathered, and all others
-//! are fixed at a bound:
+//! Then all of them follow, in memory or by scans. Where not even the dual variables of all rows fit, those near the kinks of their losses are
+//! gathered, and all others are fixed at a bound:
 //!
 //! ```text
 //! scan  certify w; some rows of each feature are near, β of the others follows from their side           (near.rs)
@@ -24,6 +24,8 @@ use crate::trainer::{Status, TrainError, Trained};
 
 /// Problems are solved this much further than the whole.
 const FURTHER: f64 = 0.1;
+/// The same where each step reads all rows.
+const FURTHER_BY_SCANS: f64 = 0.5;
 /// A sample is solved to this gap: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-3;
 /// The part of the rows of a feature that is near, at first, and how much it grows where w moves too far for it.
@@ -50,9 +52,14 @@ pub fn train<L: PiecewiseLinear>(
         let stop = || session.reason_to_stop().is_some();
         w = multipliers::solve(loss, part, (w, len), &mut some, SAMPLE_TOLERANCE, stop)?.w;
     }
-    match rows.store_rows().in_memory() {
-        true => all_rows(loss, rows, part, (w, len), session),
-        false => near_rows(loss, rows, part, (w, len), budget, session),
+    if rows.store_rows().in_memory() {
+        return all_rows(loss, rows, part, (w, len), session);
+    }
+    // What the method holds of each row is less than the row: where that fits, every scan is a step.
+    let bytes = rows.store_rows().store().shape().rows * (16 + beside);
+    match budget.reserve("dual variables and margins", bytes) {
+        Ok(_paid) => all_rows(loss, rows, part, (w, len), session),
+        Err(_) => near_rows(loss, rows, part, (w, len), budget, session),
     }
 }
 
@@ -89,11 +96,14 @@ fn all_rows<L: PiecewiseLinear>(
     mut session: Session,
 ) -> Result<Trained, TrainError> {
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
-    let count = rows.count().unwrap_or(0);
     let tolerance = session.limits.options().tolerance;
     for turn in 0..MOST_TURNS {
-        // Each method has its turn before both are asked for more than the tolerance should take.
-        let tolerance = FURTHER * tolerance * 0.01f64.powi(turn as i32 / 2);
+        // Each method has its turn before both are asked for more than the tolerance should take. By scans, an interior point would take three for a step.
+        let (turn, count, further) = match rows.count() {
+            Some(count) => (turn, count, FURTHER),
+            None => (2 * turn, usize::MAX, FURTHER_BY_SCANS),
+        };
+        let tolerance = further * tolerance * 0.01f64.powi(turn as i32 / 2);
         let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, &session))?;
         w = found;
         session.scans += scans;

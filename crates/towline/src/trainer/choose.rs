@@ -108,7 +108,13 @@ pub(super) fn finish_by_rows(
         let tasks = std::slice::from_ref(&again);
         for found in by_coordinates(store, tasks, &options.with_tasks(Vec::new()), budget, &mut after)? {
             let cost = found.cost.with(&trained.cost);
-            *trained = Trained { cost, ..found };
+            let dual_objective = found.certificate.dual_objective.max(trained.certificate.dual_objective);
+            let status = found.status;
+            if found.certificate.objective < trained.certificate.objective {
+                *trained = found;
+            }
+            trained.certificate.dual_objective = dual_objective;
+            (trained.cost, trained.status) = (cost, status);
         }
     }
     Ok(all)
