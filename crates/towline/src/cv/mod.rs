@@ -84,7 +84,7 @@ pub fn cross_validate(
         let per_fold = group[0].split();
         let choice = Choice::new(&*run.store, &per_fold[0], how.solver, budget)?;
         if choice.solver == Solver::Gram && folds_fit(&run.folds) {
-            points.extend(run.from_one_scan(group)?);
+            points.extend(run.score_sums(group)?);
             together = together.max(group.len() * run.folds.count() as usize);
             continue;
         }
@@ -126,7 +126,7 @@ fn folds_fit(folds: &Folds) -> bool {
 
 impl Validation<'_> {
     /// The squared loss: everything follows from sums over rows.
-    fn from_one_scan(&mut self, objectives: &[Objective]) -> Result<Vec<Point>, TrainError> {
+    fn score_sums(&mut self, objectives: &[Objective]) -> Result<Vec<Point>, TrainError> {
         let filter = |held_out| -> Arc<dyn RowFilter> { Arc::new(AllBut { folds: self.folds.clone(), held_out }) };
         let filters: Vec<Arc<dyn RowFilter>> = (0..self.folds.count()).map(filter).collect();
         let (store, how) = (self.store.clone(), self.how);

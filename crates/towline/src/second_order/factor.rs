@@ -38,9 +38,9 @@ impl Factor {
     /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0.
     pub fn find(&mut self, gram: &Gram, ridge: &[f64]) {
         let size = self.size;
-        for i in 0..size {
-            let diagonal = gram.at(i, i) + ridge[i];
-            self.scale[i] = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
+        for (i, (scale, ridge)) in self.scale.iter_mut().zip(ridge).enumerate() {
+            let diagonal = gram.at(i, i) + ridge;
+            *scale = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
         }
         let mut jitter = 0.0;
         while !self.try_with(gram, jitter) {

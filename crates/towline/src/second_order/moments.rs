@@ -115,7 +115,7 @@ impl Parts {
             let shift = shift.get_or_insert_with(|| Arc::new(means(block, &shape)));
             for i in 0..block.rows() {
                 let info = block.info(i);
-                if !(info.weight > 0.0) {
+                if info.weight <= 0.0 {
                     continue;
                 }
                 let keeps = |filter: &Option<Arc<dyn RowFilter>>| {

@@ -46,7 +46,7 @@ fn bin(distance: f64) -> usize {
 fn end(bin: usize) -> f64 {
     match bin + 1 == BINS {
         true => f64::INFINITY,
-        false => 2f64.powi((bin as i32 + 1) / 2 + FIRST_OCTAVE) * if bin % 2 == 0 { 1.5 } else { 1.0 },
+        false => 2f64.powi((bin as i32 + 1) / 2 + FIRST_OCTAVE) * if bin.is_multiple_of(2) { 1.5 } else { 1.0 },
     }
 }
 
