@@ -168,7 +168,7 @@ fn what_is_for_one_output_says_so() {
     for (line, said) in [
         ("train rows.tow --penalty nuclear", "--multiclass softmax"),
         ("train rows.tow --multiclass crammer-singer --penalty l1", "--multiclass softmax"),
-        ("train rows.tow --multiclass softmax --solver newton", "one output"),
+        ("train rows.tow --multiclass softmax --solver newton", "use auto"),
     ] {
         let refused = classes.run(line);
         assert!(refused.code != Some(0) && refused.stderr.contains(said), "{line}: {}", refused.stderr);

@@ -80,8 +80,8 @@ impl<L: PiecewiseLinear> RowLoss for Smoothed<'_, L> {
 
 /// Bytes of memory for each row, besides those of Newton's method.
 pub fn row_bytes(terms: u64) -> u64 {
-    // Targets, margins, dual variables now and next, and distances to kinks at first.
-    3 * 8 + 3 * 8 * terms
+    // Targets and β; dual variables now and next, distances to kinks at first, and a copy of those to find their median.
+    3 * 8 + 4 * 8 * terms
 }
 
 /// What came of it.
