@@ -85,7 +85,12 @@ pub(super) fn train_alike(
     }
 }
 
-/// Where more rows are at their kinks than fit, coordinate descent goes on from what was found.
+/// Passes of coordinate descent over rows in memory that another solver could not certify.
+const LAST_PASSES: u64 = 30;
+/// More of them where a pass takes no time.
+const FEW_VALUES: u64 = 1 << 18;
+
+/// Where more rows are at their kinks than fit, or matrices are singular up to rounding, coordinate descent goes on from what was found.
 pub(super) fn finish_by_rows(
     store: &Arc<dyn BlockStore>,
     tasks: &[Task],
@@ -94,9 +99,11 @@ pub(super) fn finish_by_rows(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.cost.passes > 1;
+    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.duals.rows() > 0;
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
-        observer.note("more rows matter than fit into memory; going on with dual coordinate descent");
+        observer.note("the gap is not small enough yet; going on with dual coordinate descent");
+        let is_short = trained.cost.passes <= 1 && store.shape().values > FEW_VALUES;
+        let max_passes = if is_short { options.max_passes.min(LAST_PASSES) } else { options.max_passes };
         let again = Task {
             start_weights: trained.weights.clone(),
             start: Some(trained.take_duals()),
@@ -106,7 +113,8 @@ pub(super) fn finish_by_rows(
         };
         let mut after = After { before: trained.cost, observer: &mut *observer };
         let tasks = std::slice::from_ref(&again);
-        for found in by_coordinates(store, tasks, &options.with_tasks(Vec::new()), budget, &mut after)? {
+        let options = TrainOptions { max_passes, ..options.with_tasks(Vec::new()) };
+        for found in by_coordinates(store, tasks, &options, budget, &mut after)? {
             let cost = found.cost.with(&trained.cost);
             let dual_objective = found.certificate.dual_objective.max(trained.certificate.dual_objective);
             let status = found.status;
@@ -114,7 +122,9 @@ pub(super) fn finish_by_rows(
                 *trained = found;
             }
             trained.certificate.dual_objective = dual_objective;
-            (trained.cost, trained.status) = (cost, status);
+            // Bounds of both solvers may certify what neither of them could alone.
+            let is_certified = trained.certificate.relative_gap() <= options.tolerance;
+            (trained.cost, trained.status) = (cost, if is_certified { Status::Converged } else { status });
         }
     }
     Ok(all)
