@@ -147,8 +147,10 @@ fn an_input_that_changes_while_it_is_read_is_an_error() {
         change(&path);
         drop(input);
         let ended = crate::workbench::said(child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(4), "{name}: {}", ended.stderr);
-        assert!(ended.stderr.contains("while it was read"), "{name}: {}", ended.stderr);
+        // It may be gone before it is opened at all.
+        let too_early = name == "removed" && ended.code == Some(1) && ended.stderr.contains("cannot open it");
+        let noticed = ended.code == Some(4) && ended.stderr.contains("while it was read");
+        assert!(noticed || too_early, "{name}: {:?} {}", ended.code, ended.stderr);
         assert!(!bench.path("many.tow").exists(), "{name}");
     }
 }
