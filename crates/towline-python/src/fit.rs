@@ -13,7 +13,7 @@ use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
 use towline::store::features::FeatureName;
 use towline::store::{BlockStore, DiskStore, MemoryStore};
-use towline::trainer::{self, Start, Status, Task, TrainError, TrainOptions, Trained};
+use towline::trainer::{self, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
 use towline::truncation::{self, Beginning};
 
 use crate::errors::{OrRaise, bad_value};
@@ -126,6 +126,8 @@ impl Limits {
         options.tolerance = self.tolerance;
         options.max_passes = self.max_passes;
         options.max_time = self.max_seconds.map(Duration::try_from_secs_f64).transpose().map_err(bad_value)?;
+        // Estimators start from dual variables and report sweeps, which solvers of second order have none of yet.
+        options.solver = Solver::Coordinates;
         options.seed = self.seed;
         options.threads = self.threads.unwrap_or(options.threads);
         options.stop = stop.clone();

@@ -30,7 +30,7 @@ impl Choice {
     ) -> Result<Choice, TrainError> {
         let shape = store.shape();
         let candidate = match asked {
-            Solver::Dual | Solver::Columns => None,
+            Solver::Coordinates | Solver::Dual | Solver::Columns => None,
             Solver::Auto => second_order::candidate(store, objective, None, budget),
             solver => {
                 let found = second_order::candidate(store, objective, Some(solver), budget);

@@ -8,6 +8,8 @@ pub enum Solver {
     /// Whichever suits the data: by its shape, by the budget, and by how fast the gap falls.
     #[default]
     Auto,
+    /// Coordinate descent, on rows or on columns, whichever suits the data.
+    Coordinates,
     /// Dual coordinate descent on rows, for any loss and penalty.
     Dual,
     /// Primal coordinate descent on columns ([`crate::columns`]).
@@ -25,6 +27,7 @@ impl Solver {
     pub const fn name(self) -> &'static str {
         match self {
             Solver::Auto => "auto",
+            Solver::Coordinates => "coordinates",
             Solver::Dual => "dual",
             Solver::Columns => "columns",
             Solver::Gram => "gram",
