@@ -5,12 +5,12 @@
 //!
 //! | loss | method |
 //! | --- | --- |
-//! | with a continuous slope | Newton's method with the exact Hessian ([`newton`]) |
-//! | made of straight pieces | the method of multipliers around it ([`multipliers`]), or an interior point method ([`interior_point`]) |
-//! | squared, with l2, l1, elastic-net or no penalty | normal equations from one scan ([`least_squares`]) |
+//! | with a continuous slope | Newton's method with the exact Hessian (`newton`) |
+//! | made of straight pieces | the method of multipliers around it (`multipliers`), or an interior point method (`interior_point`) |
+//! | squared, with l2, l1, elastic-net or no penalty | normal equations from one scan (`least_squares`) |
 //!
-//! Where rows are fewer than features, all of them work with matrices of rows by rows instead ([`few_rows`]). A sample of the rows comes
-//! first ([`sample`]), so that most iterations are cheap.
+//! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of the rows comes
+//! first (`sample`), so that most iterations are cheap.
 mod choose;
 mod error;
 mod factor;
