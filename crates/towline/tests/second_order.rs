@@ -162,6 +162,37 @@ fn folds_from_sums_are_those_of_models_that_have_not_seen_them() {
     }
 }
 
+/// More folds than one scan tells apart: each group of them has its own.
+#[test]
+fn a_hundred_folds_are_scored() {
+    let store = memory_store(&rows_for(loss("squared"), 400, 13), 2);
+    let objectives = [objective(loss("squared"), 1.0, 0.0, None)];
+    let how = options(&objectives[0], Solver::Auto, 1e-6);
+    let folds = Arc::new(Folds::new(100, 1, false));
+    let found = cross_validate(store, &objectives, folds, None, &how, &Budget::unlimited(), &mut ()).unwrap();
+    assert_eq!(found.points[0].status, Status::Converged);
+}
+
+/// Few rows with many features need matrices of rows by rows only.
+#[test]
+fn few_rows_of_many_features_take_little_memory() {
+    let (columns, count) = (4000u32, 20);
+    let mut random = Random(7);
+    let mut block = Block::new(Layout::new(true, ValueKind::F32), columns as usize);
+    for id in 0..count {
+        let row: Vec<(u32, f64)> = (0..columns).map(|j| (j, random.fraction() - 0.5)).collect();
+        block.push(RowInfo { label: if id % 2 == 0 { 1.0 } else { -1.0 }, weight: 1.0, group: 0, id }, row);
+    }
+    let store = Arc::new(MemoryStore::new(vec![block]));
+    let budget = Budget::new(4 << 20);
+    for name in ["hinge", "logistic"] {
+        let options = options(&objective(loss(name), 1.0, 0.0, None), Solver::Auto, 1e-6);
+        let found = train(store.clone(), &options, &budget, &mut ()).unwrap();
+        assert_eq!(found.status, Status::Converged, "{name}");
+        assert!(found.solver.is_second_order(), "{name}");
+    }
+}
+
 #[test]
 fn a_solver_that_cannot_says_which_can() {
     let store = memory_store(&make_rows(50, 0.1, 1), 1);

@@ -81,7 +81,7 @@ pub fn candidate(
     let by_rows = is_ridge && objective.width() == 1 && shape.rows < shape.columns;
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
-        let small = reduced(&shape);
+        let small = reduced_shape(&shape);
         let needed = few_rows::bytes(shape.rows).saturating_add(train::bytes(&small, solver, true));
         if !fits(needed.saturating_add(resident)) {
             return None;
@@ -101,7 +101,7 @@ pub fn candidate(
 }
 
 /// The shape of rows that have as many features as there are rows.
-fn reduced(shape: &Shape) -> Shape {
+pub fn reduced_shape(shape: &Shape) -> Shape {
     Shape { columns: shape.rows, values: shape.rows * shape.rows, ..*shape }
 }
 

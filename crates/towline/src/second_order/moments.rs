@@ -81,6 +81,12 @@ impl Moments {
     }
 }
 
+/// Tasks in groups that one scan can sum: each has few enough filters.
+pub fn one_scan_each(tasks: &[Task]) -> impl Iterator<Item = &[Task]> {
+    let has_many = tasks.iter().filter(|task| task.rows.is_some()).count() > MOST_FILTERS;
+    tasks.chunks(if has_many { MOST_FILTERS } else { tasks.len().max(1) })
+}
+
 /// The sums of rows by which tasks keep them.
 pub struct Parts {
     filters: Vec<Option<Arc<dyn RowFilter>>>,

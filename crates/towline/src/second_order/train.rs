@@ -1,9 +1,9 @@
 //! From tasks to models.
 use std::sync::Arc;
 
-use super::choose::Candidate;
+use super::choose::{Candidate, reduced_shape};
 use super::least_squares::{self, LeastSquares, Solved};
-use super::moments::{Moments, Parts};
+use super::moments::{Moments, Parts, one_scan_each};
 use super::near::Distances;
 use super::newton::{Newton, Quadratic, Same};
 use super::rows::{StoreRows, Subset, TaskRows};
@@ -61,7 +61,11 @@ pub fn train_path(
     let limits = Limits::new(options);
     let mut rows = StoreRows::open(store, chosen.in_memory, budget)?;
     if chosen.solver == Solver::Gram {
-        return from_moments(&mut rows, tasks, &limits, budget, observer);
+        let mut all = Vec::with_capacity(tasks.len());
+        for some in one_scan_each(tasks) {
+            all.append(&mut from_moments(&mut rows, some, &limits, budget, observer)?);
+        }
+        return Ok(all);
     }
     let &Candidate { solver, by_rows, in_memory, .. } = chosen;
     let reduced = match rows.memory() {
@@ -71,7 +75,9 @@ pub fn train_path(
         }
         _ => None,
     };
-    let _paid = budget.reserve("second-order solver", bytes(&shape, solver, in_memory))?;
+    // Where rows are fewer than features, matrices are of rows by rows.
+    let size = if reduced.is_some() { reduced_shape(&shape) } else { shape };
+    let _paid = budget.reserve("second-order solver", bytes(&size, solver, in_memory))?;
     let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let before = number.checked_sub(models).map(|before| &all[before]);
