@@ -176,7 +176,7 @@ impl State {
         for _ in 0..MOST_STEPS {
             let (gap, losses) = self.gap(smoothed, &newton.margins);
             let enough = tolerance * (losses + newton.penalty()).abs();
-            let promised = newton.promised().1;
+            let promised = newton.promised();
             if gap + newton.gap() <= enough && promised <= enough {
                 return Ok(true);
             }

@@ -95,6 +95,8 @@ pub struct Newton<'a, L> {
     pub scans: u64,
     /// w·x of each row.
     pub margins: Vec<f64>,
+    /// The direction from w and what it promises, once it has been asked for: a factorisation is made once.
+    ahead: Option<(Vec<f64>, f64)>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
 }
@@ -115,7 +117,8 @@ impl<'a, L: RowLoss> Newton<'a, L> {
     ) -> Result<Self, TrainError> {
         let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
         let (objective, gradient, margins) = (0.0, Vec::new(), Vec::new());
-        let mut newton = Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, cautious: true };
+        let mut newton =
+            Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, ahead: None, cautious: true };
         newton.objective = newton.evaluate(rows)?;
         Ok(newton)
     }
@@ -142,6 +145,7 @@ impl<'a, L: RowLoss> Newton<'a, L> {
             }
         })?;
         gram.flush();
+        self.ahead = None;
         self.scans += 1;
         self.gradient = gradient;
         Ok(self.part.value(&self.w) + losses)
@@ -159,7 +163,13 @@ impl<'a, L: RowLoss> Newton<'a, L> {
     }
 
     /// Half of the squared Newton decrement: about what F can still fall by.
-    pub fn promised(&mut self) -> (Vec<f64>, f64) {
+    pub fn promised(&mut self) -> f64 {
+        let ahead = self.ahead.take().unwrap_or_else(|| self.direction());
+        self.ahead.insert(ahead).1
+    }
+
+    /// The Newton direction, and what it promises.
+    fn direction(&mut self) -> (Vec<f64>, f64) {
         let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         self.factor.find(&self.gram, self.part.ridge);
         self.factor.solve(&self.gram, self.part.ridge, &mut direction);
@@ -167,15 +177,14 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         (direction, -0.5 * slope)
     }
 
-    /// One step. False if F cannot be lowered any more.
+    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (direction, promised) = self.promised();
+        let (direction, promised) = self.ahead.take().unwrap_or_else(|| self.direction());
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
         self.cautious = promised > NEARBY * self.objective;
         let (before, margins, start) = (self.objective, std::mem::take(&mut self.margins), self.w.clone());
-        let gradient = std::mem::take(&mut self.gradient);
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         let after = self.evaluate(rows)?;
         // So near the optimum, sums over rows do not tell any more which F is less; the step is right all the same.
@@ -189,8 +198,9 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
         let found = self.evaluate(rows)?;
         if found >= before || found.is_nan() {
-            self.w = start;
-            (self.margins, self.gradient, self.objective) = (margins, gradient, before);
+            // Back to where it was, with curvatures that never promise too much.
+            (self.w, self.cautious) = (start, true);
+            self.objective = self.evaluate(rows)?;
             return Ok(false);
         }
         self.objective = found;

@@ -13,6 +13,8 @@ const SAMPLE_TOLERANCE: f64 = 1e-4;
 /// Steps in a row that do not lower the gradient, at the end. Columns that say the same are told apart by the penalty alone, and where that is lost in
 /// rounding it takes many steps.
 const MOST_STALLS: u32 = 3;
+/// Steps in a row that do not lower F.
+const MOST_TRIES: u32 = 2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-13;
 /// Steps on rows in memory, at most.
@@ -34,7 +36,7 @@ pub fn train<L: SmoothLoss>(
         let mut some = Subset::new(block, &sample.rows);
         let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
-            let promised = newton.promised().1;
+            let promised = newton.promised();
             if promised <= SAMPLE_TOLERANCE * newton.objective.abs() || session.reason_to_stop().is_some() {
                 break;
             }
@@ -47,16 +49,16 @@ pub fn train<L: SmoothLoss>(
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
     let tolerance = session.limits.options().tolerance;
-    let (mut scans, mut best, mut stalls) = (0, f64::INFINITY, 0);
+    let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
         session.scans += newton.scans - std::mem::replace(&mut scans, newton.scans);
-        let (gap, promised) = (newton.gap(), newton.promised().1);
+        let (gap, promised) = (newton.gap(), newton.promised());
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
         let stop = session.reason_to_stop();
         // Rounding has the last word: F does not fall any more, nor does the gradient.
         stalls = if gap < 0.97 * best { 0 } else { stalls + 1 };
         best = best.min(gap);
-        let settled = stalls >= MOST_STALLS && promised <= NOISE * newton.objective;
+        let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS && promised <= NOISE * newton.objective;
         if near || stop.is_some() || settled {
             slopes(loss, rows, &newton.w, part.bias, &mut duals)?;
             let ended = session.certify(loss, rows, &newton.w, &mut duals, |_, _, _| {})?;
@@ -64,10 +66,7 @@ pub fn train<L: SmoothLoss>(
                 return session.finish(rows, duals, status);
             }
         }
-        if !newton.step(rows)? {
-            stalls = MOST_STALLS;
-            best = 0.0;
-        }
+        stuck = if newton.step(rows)? { 0 } else { stuck + 1 };
     }
 }
 
@@ -81,14 +80,16 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     session: &Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
+    let mut stuck = 0;
     for _ in 0..MOST_STEPS {
-        let promised = newton.promised().1;
+        let promised = newton.promised();
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {
             break;
         }
-        if session.reason_to_stop().is_some() || !newton.step(rows)? {
+        if stuck >= MOST_TRIES || session.reason_to_stop().is_some() {
             break;
         }
+        stuck = if newton.step(rows)? { 0 } else { stuck + 1 };
     }
     let (w, mut duals) = (newton.w, Vec::new());
     let last = w.len() - 1;
