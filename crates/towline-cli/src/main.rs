@@ -22,6 +22,7 @@ mod path;
 mod penalty;
 mod plan;
 mod predict;
+mod program;
 mod progress;
 mod recipe;
 mod resume;
@@ -86,6 +87,8 @@ fn main() -> ExitCode {
     let matches = Arguments::command().get_matches_from(liblinear::rewrite(std::env::args_os()));
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let typed = matches.subcommand().map(|(_, matches)| method::typed(matches)).unwrap_or_default();
+    drop(matches);
+    program::let_go_of_pages();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
         Verb::Cv(arguments) => cv::run(&arguments),
