@@ -232,9 +232,9 @@ fn slow_coordinate_descent_gives_way() {
 }
 
 /// A table as people have them, with all that can be odd about it.
-fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
+fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<(f64, f64)>, Vec<f64>)> {
     (2usize..40, 1usize..25).prop_flat_map(|(rows, columns)| {
-        let scale = prop_oneof![Just(0.0), (-3i32..4).prop_map(|power| 10f64.powi(power))];
+        let scale = prop_oneof![Just(0.0), (-6i32..7).prop_map(|power| 10f64.powi(power))];
         let column = (scale, 0u32..4, proptest::collection::vec(-1.0..1.0f64, rows));
         let columns = proptest::collection::vec(column, columns).prop_map(move |columns| {
             let mut table: Vec<Vec<f64>> = vec![Vec::new(); rows];
@@ -253,25 +253,32 @@ fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
             }
             table
         });
-        let labels = proptest::collection::vec(prop_oneof![Just(-1.0), Just(1.0)], rows);
+        // Classes, and numbers as those of prices.
+        let class = prop_oneof![Just(-1.0), Just(1.0)];
+        let labels = proptest::collection::vec((class, 0.0..1e5f64), rows);
         let weights = proptest::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.1..3.0f64], rows);
         (columns, labels, weights)
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// The losses of classification and the squared loss.
+    /// Columns from 1e-6 to 1e6, constant, twice or empty; one class, weights of 0, fewer rows than features.
     #[test]
     fn any_table_has_a_certified_optimum_or_an_error(
-        (table, labels, weights) in odd_table(), at in 0usize..4, power in -3i32..4, intercept: bool, one: bool,
+        (table, labels, weights) in odd_table(), at in 0usize..ALL.len(), power in -3i32..4, intercept: bool, one: bool,
     ) {
         let columns = table[0].len();
         let mut block = Block::new(Layout::new(true, ValueKind::F32), columns);
         let mut plain = Vec::new();
         for (i, row) in table.iter().enumerate() {
-            let label = if one { 1.0 } else { labels[i] };
+            let (class, price) = labels[i];
+            let label = match ALL[at].is_classification() {
+                true if one => 1.0,
+                false if !one => price,
+                _ => class,
+            };
             let info = RowInfo { label, weight: weights[i], group: 0, id: i as u64 };
             let row: Vec<(u32, f64)> = (0..).zip(row.iter().copied()).collect();
             block.push(info, row.iter().copied());

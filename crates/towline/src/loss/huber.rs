@@ -96,6 +96,10 @@ impl SmoothLoss for Huber {
     fn majorant(&self, y: f64, z: f64) -> f64 {
         (self.delta / (z - y).abs()).min(1.0)
     }
+
+    fn widened(&self, radius: f64) -> Option<(Self, f64)> {
+        (radius > self.delta).then(|| (Huber { delta: radius }, self.delta / radius))
+    }
 }
 
 #[cfg(test)]

@@ -128,6 +128,12 @@ pub trait SmoothLoss: Loss {
     fn is_quadratic(&self) -> bool {
         false
     }
+
+    /// A loss that is quadratic for residuals up to `radius`, and a factor by which its slope has the same bounds as that of this one. `None` if the
+    /// slope of this loss has no bounds, or is not constant for residuals of that size.
+    fn widened(&self, _radius: f64) -> Option<(Self, f64)> {
+        None
+    }
 }
 
 /// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k = ±1, for the method of multipliers.

@@ -24,6 +24,10 @@ const FEW_SWEEPS: f64 = 40.0;
 /// Nor where it takes no longer than this, by these numbers.
 const SHORT_SECONDS: f64 = 0.1;
 
+/// Matrices of so many features are small, however few the rows are. They are preferred: the scale of a column cancels out of them, and
+/// stays in matrices of rows by rows.
+const FEW_COLUMNS: u64 = 300;
+
 /// A solver of second order that can do it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
@@ -78,7 +82,7 @@ pub fn candidate(
     let fits = |bytes: u64| bytes <= free;
     let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
     // Matrices of rows by rows are smaller where rows are fewer.
-    let by_rows = is_ridge && objective.width() == 1 && shape.rows < shape.columns;
+    let by_rows = is_ridge && objective.width() == 1 && shape.rows < shape.columns && shape.columns > FEW_COLUMNS;
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
         let small = reduced_shape(&shape);

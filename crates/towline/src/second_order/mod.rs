@@ -30,6 +30,7 @@ mod sample;
 mod session;
 mod smooth;
 mod train;
+mod widen;
 
 pub(crate) use choose::{Candidate, candidate};
 pub use error::SecondOrderError;

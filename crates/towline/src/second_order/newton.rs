@@ -15,6 +15,9 @@ use crate::trainer::TrainError;
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;
+/// A step goes on where this part of the slope is left at its end, up to so many times its length.
+const SHORT: f64 = 0.5;
+const MOST_TIMES: f64 = 1e6;
 /// Cuts of the interval in which the best t is searched, at most.
 const BISECTIONS: usize = 60;
 /// Second derivatives are trusted when F can fall by no more than this part of itself.
@@ -168,18 +171,26 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         self.ahead.insert(ahead).1
     }
 
-    /// The Newton direction, and what it promises.
+    /// The Newton direction, and what it promises: no bound where F falls along a weight without being curved.
     fn direction(&mut self) -> (Vec<f64>, f64) {
         let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         self.factor.find(&self.gram, self.part.ridge);
         self.factor.solve(&self.gram, self.part.ridge, &mut direction);
         let slope: f64 = direction.iter().zip(&self.gradient).map(|(d, g)| d * g).sum();
-        (direction, -0.5 * slope)
+        let ends = self.gradient.iter().zip(self.part.ridge).enumerate();
+        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.gram.at(j, j) + ridge == 0.0);
+        (direction, if is_flat && !self.cautious { f64::INFINITY } else { -0.5 * slope })
     }
 
     /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (direction, promised) = self.ahead.take().unwrap_or_else(|| self.direction());
+        let (mut direction, mut promised) = self.ahead.take().unwrap_or_else(|| self.direction());
+        if (promised <= 0.0 || promised == f64::INFINITY) && !self.cautious {
+            // No row that would tell has a second derivative here.
+            self.cautious = true;
+            self.objective = self.evaluate(rows)?;
+            (direction, promised) = self.direction();
+        }
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
@@ -187,9 +198,13 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         let (before, margins, start) = (self.objective, std::mem::take(&mut self.margins), self.w.clone());
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         let after = self.evaluate(rows)?;
+        // Majorants make short steps: most of the slope may be left at the end of one.
+        let left: f64 = self.gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
+        let is_short = left < -2.0 * SHORT * promised && promised > NOISE * before.abs();
         // So near the optimum, sums over rows do not tell any more which F is less; the step is right all the same.
         let noise = NOISE * before.abs();
-        if before - after >= ENOUGH * promised || promised <= noise && after <= before + 10.0 * noise {
+        let is_enough = before - after >= ENOUGH * promised && !is_short;
+        if is_enough || promised <= noise && after <= before + 10.0 * noise {
             self.objective = after;
             return Ok(true);
         }
@@ -227,8 +242,11 @@ impl<'a, L: RowLoss> Newton<'a, L> {
             part + losses.sum::<f64>()
         };
         let (mut low, mut high) = (0.0, 1.0);
-        if derivative(high) < 0.0 {
-            return Ok(1.0);
+        while derivative(high) < 0.0 {
+            (low, high) = (high, 4.0 * high);
+            if high > MOST_TIMES {
+                return Ok(low);
+            }
         }
         for _ in 0..BISECTIONS {
             // The root may be many orders of magnitude below 1.

@@ -3,6 +3,7 @@ use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
 use super::sample::Sample;
 use super::session::Session;
+use super::widen;
 use crate::budget::Budget;
 use crate::loss::SmoothLoss;
 use crate::newton::Rows;
@@ -34,6 +35,7 @@ pub fn train<L: SmoothLoss>(
     if let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)? {
         let block = sample.block(rows);
         let mut some = Subset::new(block, &sample.rows);
+        w = widen::approach(loss, part, (w, len), &mut some, || session.reason_to_stop().is_some())?.0;
         let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
             let promised = newton.promised();
@@ -46,6 +48,8 @@ pub fn train<L: SmoothLoss>(
         }
         w = newton.w;
     }
+    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
+    session.scans += scans;
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
     let tolerance = session.limits.options().tolerance;
@@ -79,6 +83,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     tolerance: f64,
     session: &Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
+    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
@@ -98,7 +103,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
         let z = row.dot(&w) + part.bias * w[last];
         duals.push((-c * loss.slope(y, z)).clamp(low, high));
     })?;
-    Ok((w, duals, newton.scans))
+    Ok((w, duals, scans + newton.scans))
 }
 
 /// β = -cL' at w.
