@@ -185,6 +185,10 @@ impl Rows for BlockRows<'_> {
         }
         Ok(())
     }
+
+    fn most(&self) -> usize {
+        self.block.iter().map(|&i| self.segments[i].states.len()).sum()
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,14 @@ use crate::trainer::{Cost, READ_AHEAD, Task, TrainError};
 pub trait Rows {
     /// Calls `visit` with the number, values, target and weight of each row that has a part in the objective.
     fn scan(&mut self, visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError>;
+
+    /// How many there are at most.
+    fn most(&self) -> usize;
+
+    /// Whether they are in memory, so that there is room for some numbers of each of them as well.
+    fn are_in_memory(&self) -> bool {
+        true
+    }
 }
 
 /// The rows of a store.
@@ -100,5 +108,9 @@ impl Rows for StoreRows<'_> {
             visit(number, row, y, c);
             number += 1;
         })
+    }
+
+    fn most(&self) -> usize {
+        self.store.shape().rows as usize
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of the rows comes
 //! first (`sample`), so that most iterations are cheap.
+mod band;
 mod choose;
 mod error;
 mod factor;
@@ -20,9 +21,9 @@ mod gram;
 mod interior_point;
 mod lasso;
 mod least_squares;
+mod line_search;
 mod moments;
 mod multipliers;
-mod near;
 mod newton;
 mod piecewise;
 mod rows;

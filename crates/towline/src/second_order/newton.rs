@@ -5,21 +5,19 @@
 //! d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F        w ← w + td
 //! ```
 //! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as t = 1 will do. Where
-//! it will not, t minimises F along d, which needs the margins at both ends and no values of rows. The steps do not
-//! depend on how columns are scaled, nor does the Cholesky factor.
+//! it will not, t minimises F along d (line_search.rs). The steps do not depend on how columns are scaled, nor does the Cholesky
+//! factor.
 use super::factor::Factor;
 use super::gram::Gram;
+use super::line_search::{self, Line, search};
 use crate::loss::SmoothLoss;
 use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;
-/// A step goes on where this part of the slope is left at its end, up to so many times its length.
+/// A step goes on where this part of the slope is left at its end.
 const SHORT: f64 = 0.5;
-const MOST_TIMES: f64 = 1e6;
-/// Cuts of the interval in which the best t is searched, at most.
-const BISECTIONS: usize = 60;
 /// Second derivatives are trusted when F can fall by no more than this part of itself.
 const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
@@ -59,6 +57,12 @@ pub trait RowLoss: Copy {
 
     /// Its second derivative, or that of a majorant.
     fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
+
+    /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as its dual variable, and that loss.
+    #[inline(always)]
+    fn gap(&self, _i: usize, _target: (f64, f64), _z: f64) -> (f64, f64) {
+        (0.0, 0.0)
+    }
 }
 
 /// A loss that knows no row from another.
@@ -96,8 +100,10 @@ pub struct Newton<'a, L> {
     pub gradient: Vec<f64>,
     /// Scans so far.
     pub scans: u64,
-    /// w·x of each row.
-    pub margins: Vec<f64>,
+    /// w·x of each row, where rows are in memory.
+    pub margins: Option<Vec<f64>>,
+    /// Sums of [`RowLoss::gap`] over rows.
+    pub row_gaps: (f64, f64),
     /// The direction from w and what it promises, once it has been asked for: a factorisation is made once.
     ahead: Option<(Vec<f64>, f64)>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
@@ -105,9 +111,9 @@ pub struct Newton<'a, L> {
 }
 
 impl<'a, L: RowLoss> Newton<'a, L> {
-    /// Bytes of memory for so many weights and rows.
+    /// Bytes of memory for so many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + 2 * 8 * rows
+        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }
 
     /// Begins at `w`; rows have about `len` values.
@@ -119,9 +125,20 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         rows: &mut R,
     ) -> Result<Self, TrainError> {
         let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
-        let (objective, gradient, margins) = (0.0, Vec::new(), Vec::new());
-        let mut newton =
-            Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, ahead: None, cautious: true };
+        let mut newton = Newton {
+            loss,
+            part,
+            gram,
+            factor,
+            w,
+            objective: 0.0,
+            gradient: Vec::new(),
+            scans: 0,
+            margins: rows.are_in_memory().then(|| Vec::with_capacity(rows.most())),
+            row_gaps: (0.0, 0.0),
+            ahead: None,
+            cautious: true,
+        };
         newton.objective = newton.evaluate(rows)?;
         Ok(newton)
     }
@@ -131,13 +148,17 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         let Newton { loss, part, gram, w, margins, cautious, .. } = self;
         let (last, bias) = (w.len() - 1, part.bias);
         let mut gradient = part.gradient(w);
-        let mut losses = 0.0;
+        let (mut losses, mut row_gaps) = (0.0, (0.0, 0.0));
         gram.clear();
-        margins.clear();
+        margins.iter_mut().for_each(Vec::clear);
         rows.scan(|i, row, y, c| {
             let z = row.dot(w) + bias * w[last];
-            margins.push(z);
+            if let Some(margins) = margins {
+                margins.push(z);
+            }
             losses += loss.value(i, (y, c), z);
+            let (gap, other) = loss.gap(i, (y, c), z);
+            row_gaps = (row_gaps.0 + gap, row_gaps.1 + other);
             let (slope, second) = (loss.slope(i, (y, c), z), loss.second(i, (y, c), z, *cautious));
             if slope != 0.0 {
                 row.add_to(&mut gradient, slope);
@@ -150,7 +171,7 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         gram.flush();
         self.ahead = None;
         self.scans += 1;
-        self.gradient = gradient;
+        (self.gradient, self.row_gaps) = (gradient, row_gaps);
         Ok(self.part.value(&self.w) + losses)
     }
 
@@ -195,7 +216,8 @@ impl<'a, L: RowLoss> Newton<'a, L> {
             return Ok(false);
         }
         self.cautious = promised > NEARBY * self.objective;
-        let (before, margins, start) = (self.objective, std::mem::take(&mut self.margins), self.w.clone());
+        let (before, start) = (self.objective, self.w.clone());
+        let margins = self.margins.as_mut().map(std::mem::take);
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         let after = self.evaluate(rows)?;
         // Majorants make short steps: most of the slope may be left at the end of one.
@@ -208,7 +230,10 @@ impl<'a, L: RowLoss> Newton<'a, L> {
             self.objective = after;
             return Ok(true);
         }
-        let t = self.search(rows, &margins, &start, &direction)?;
+        let margins = margins.as_deref().zip(self.margins.as_deref());
+        let line = Line { part: self.part, start: &start, direction: &direction, margins };
+        let (t, scans) = search(self.loss, &line, rows)?;
+        self.scans += scans;
         self.cautious |= t < ENOUGH;
         self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
         let found = self.evaluate(rows)?;
@@ -220,50 +245,5 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         }
         self.objective = found;
         Ok(true)
-    }
-
-    /// The t that minimises F(start + t·direction): the root of its derivative, which increases, by bisection.
-    fn search<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        margins: &[f64],
-        start: &[f64],
-        direction: &[f64],
-    ) -> Result<f64, TrainError> {
-        let mut targets = Vec::with_capacity(margins.len());
-        rows.scan(|_, _, y, c| targets.push((y, c)))?;
-        let loss = self.loss;
-        let ends = || targets.iter().zip(margins).zip(&self.margins).enumerate();
-        let derivative = |t: f64| {
-            let w: Vec<f64> = start.iter().zip(direction).map(|(w, d)| w + t * d).collect();
-            let part: f64 = self.part.gradient(&w).iter().zip(direction).map(|(g, d)| g * d).sum();
-            let losses =
-                ends().map(|(i, ((&target, &from), &to))| loss.slope(i, target, from + t * (to - from)) * (to - from));
-            part + losses.sum::<f64>()
-        };
-        let (mut low, mut high) = (0.0, 1.0);
-        while derivative(high) < 0.0 {
-            (low, high) = (high, 4.0 * high);
-            if high > MOST_TIMES {
-                return Ok(low);
-            }
-        }
-        for _ in 0..BISECTIONS {
-            // The root may be many orders of magnitude below 1.
-            let middle = match low > 0.0 {
-                true if high < 4.0 * low => 0.5 * (low + high),
-                true => (low * high).sqrt(),
-                false => 0.03 * high,
-            };
-            if derivative(middle) < 0.0 {
-                low = middle
-            } else {
-                high = middle
-            }
-            if low > 0.0 && high - low < 1e-2 * high {
-                break;
-            }
-        }
-        Ok(if low > 0.0 { low } else { high })
     }
 }

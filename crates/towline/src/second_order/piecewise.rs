@@ -1,24 +1,15 @@
 //! Training with the method of multipliers or with interior points, on a sample of the rows first.
 //!
-//! Then all of them follow, in memory or by scans. Where not even the dual variables of all rows fit, those near the kinks of their losses are
-//! gathered, and all others are fixed at a bound:
-//!
-//! ```text
-//! scan  certify w; some rows of each feature are near, β of the others follows from their side           (near.rs)
-//! w     the solution of  min R(w) - v̄·w + Σ_near c L(y, w·x),  v̄ = Σ βx of the others;  scan again
-//! ```
-//! What is fixed is a tangent of its loss, so the minimum of each problem is a lower bound, and it is the optimum if no margin has
-//! crossed to the other side of its kink. As w settles, none does: at the optimum there are hardly more rows at a kink than features.
-use super::interior_point::InteriorPoint;
-use super::multipliers::{self, Solution};
-use super::near::{Distances, Near, distance};
-use super::newton::Quadratic;
+//! Then all of them follow, in memory or by scans. A scan keeps the dual variables of rows and nothing else of them.
+use super::band::Band;
+use super::interior_point::{self, InteriorPoint};
+use super::multipliers;
+use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
 use super::sample::Sample;
 use super::session::Session;
-use crate::block::Row;
-use crate::budget::Budget;
-use crate::loss::PiecewiseLinear;
+use crate::budget::{Budget, Reservation};
+use crate::loss::{PiecewiseLinear, Squared};
 use crate::newton::Rows;
 use crate::trainer::{Status, TrainError, Trained};
 
@@ -28,14 +19,10 @@ const FURTHER: f64 = 0.1;
 const FURTHER_BY_SCANS: f64 = 0.5;
 /// A sample is solved to this gap: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-3;
-/// The part of the rows of a feature that is near, at first, and how much it grows where w moves too far for it.
-const NEAR_PART: (f64, f64) = (0.15, 3.0);
 /// Rows that are few enough for the interior point method to come first.
 const FEW_ROWS: usize = 20_000;
 /// Turns of both methods, at most.
 const MOST_TURNS: u32 = 6;
-/// Problems with rows left out, at most.
-const MOST_PROBLEMS: u32 = 12;
 
 /// Trains one model.
 pub fn train<L: PiecewiseLinear>(
@@ -46,122 +33,112 @@ pub fn train<L: PiecewiseLinear>(
     budget: &Budget,
     session: Session,
 ) -> Result<Trained, TrainError> {
-    let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
+    let beside = row_bytes(L::TERMS as u64);
+    let by_scans = !rows.are_in_memory();
+    let (tolerance, mut band) = (further(rows) * session.limits.options().tolerance, None);
     if let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)? {
         let mut some = Subset::new(sample.block(rows), &sample.rows);
         let stop = || session.reason_to_stop().is_some();
-        w = multipliers::solve(loss, part, (w, len), &mut some, SAMPLE_TOLERANCE, stop)?.w;
+        w = multipliers::solve(loss, part, (w, len), &mut some, (SAMPLE_TOLERANCE, None), stop)?.w;
+        if by_scans {
+            band = Some(Band::of(loss, part, &w, &mut some, Some(tolerance))?);
+        }
     }
-    if rows.store_rows().in_memory() {
-        return all_rows(loss, rows, part, (w, len), session);
-    }
-    // What the method holds of each row is less than the row: where that fits, every scan is a step.
-    let bytes = rows.store_rows().store().shape().rows * (16 + beside);
-    match budget.reserve("dual variables and margins", bytes) {
-        Ok(_paid) => all_rows(loss, rows, part, (w, len), session),
-        Err(_) => near_rows(loss, rows, part, (w, len), budget, session),
-    }
+    all_rows(loss, rows, part, (w, len, band), budget, session)
+}
+
+/// By how much further than asked problems are solved.
+fn further(rows: &TaskRows) -> f64 {
+    if rows.are_in_memory() { FURTHER } else { FURTHER_BY_SCANS }
+}
+
+/// Bytes of memory for each row in memory.
+pub fn row_bytes(terms: u64) -> u64 {
+    let newton = Newton::<Same<Squared>>::bytes(0, 1);
+    (newton + multipliers::row_bytes(terms)).max(interior_point::row_bytes(terms))
 }
 
 /// What a method has found: weights, β of each row, and scans.
 type Found = (Vec<f64>, Vec<f64>, u64);
 
-/// Minimises over rows in memory. Few rows are solved by the interior point method, whose iterations hardly depend on anything; many by that of
-/// multipliers, whose iterations are cheaper. Where one does not get as far as asked, the other goes on: rows that can be separated with a large C are
-/// hard for multipliers, and values that are millions of times as large as others for interior points.
+/// How to go about it.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// Methods take turns.
+    pub number: u32,
+    /// How many rows there are, if they are in memory.
+    pub count: Option<usize>,
+    /// The gap to be reached.
+    pub tolerance: f64,
+    /// Where multipliers begin, if that is known.
+    pub band: Option<Band>,
+}
+
+/// Minimises over rows. Few rows are solved by the interior point method, whose iterations hardly depend on anything; many by
+/// that of multipliers, whose iterations are cheaper. Where one does not get as far as asked, the other goes on: rows that can be
+/// separated with a large C are hard for multipliers, and values that are millions of times as large as others for interior points.
+/// By scans, an interior point would take three for a step, and numbers of each row that do not fit.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
     (w, len): (Vec<f64>, f64),
     rows: &mut R,
-    tolerance: f64,
-    (turn, count, session): (u32, usize, &Session),
+    turn: Turn,
+    session: &Session,
 ) -> Result<Found, TrainError> {
     let stop = || session.reason_to_stop().is_some();
-    if (turn % 2 == 0) == (count <= FEW_ROWS) {
+    let Turn { number, count, tolerance, band } = turn;
+    let is_first = number.is_multiple_of(2);
+    if count.is_some_and(|count| is_first == (count <= FEW_ROWS)) {
         let begun = InteriorPoint::begin(loss, part, vec![0.0; w.len()], len, rows)?;
         let found = begun.run(tolerance, stop)?;
         return Ok((found.w, found.duals, found.iterations));
     }
-    let found = multipliers::solve(loss, part, (w, len), rows, tolerance, stop)?;
+    let found = multipliers::solve(loss, part, (w, len), rows, (tolerance, band), stop)?;
     Ok((found.w, found.duals, found.scans))
 }
 
-/// All rows are in memory.
+/// All rows, with weights that are about right.
 fn all_rows<L: PiecewiseLinear>(
     loss: L,
     rows: &mut TaskRows,
     part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
-    mut session: Session,
-) -> Result<Trained, TrainError> {
-    let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
-    let tolerance = session.limits.options().tolerance;
-    for turn in 0..MOST_TURNS {
-        // Each method has its turn before both are asked for more than the tolerance should take. By scans, an interior point would take three for a step.
-        let (turn, count, further) = match rows.count() {
-            Some(count) => (turn, count, FURTHER),
-            None => (2 * turn, usize::MAX, FURTHER_BY_SCANS),
-        };
-        let tolerance = further * tolerance * 0.01f64.powi(turn as i32 / 2);
-        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, &session))?;
-        w = found;
-        session.scans += scans;
-        rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
-        if let Some(status) = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})? {
-            return session.finish(rows, duals, status);
-        }
-    }
-    // Rounding has the last word.
-    session.finish(rows, duals, Status::OutOfPasses)
-}
-
-/// Rows near their kinks are in memory, the others on disk.
-fn near_rows<L: PiecewiseLinear>(
-    loss: L,
-    rows: &mut TaskRows,
-    part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
+    (mut w, len, mut band): (Vec<f64>, f64, Option<Band>),
     budget: &Budget,
     mut session: Session,
 ) -> Result<Trained, TrainError> {
-    let shape = rows.store_rows().store().shape();
-    let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
-    let mut duals = vec![0.0; shape.rows as usize];
-    let mut distances = Distances::new(shape.columns as usize);
-    let each = |row: Row, y, z| distances.add(row, distance(loss, y, z));
-    if let Some(status) = session.certify(loss, rows, &w, &mut duals, each)? {
-        return session.finish(rows, duals, status);
-    }
-    let tolerance = session.limits.options().tolerance;
-    let mut share = NEAR_PART.0;
-    for _ in 0..MOST_PROBLEMS {
-        let radii = distances.radii(share);
-        let near = Near::gather(loss, rows, (&w, &radii), part, &mut duals, (budget, beside))?;
-        session.scans += 1;
-        // More rows than fit.
-        let Some(near) = near else { break };
-        let Solution { w: found, duals: of_near, scans } = {
-            let mut some = Subset::new(near.block(rows), &near.rows);
-            let shifted = Quadratic { shift: &near.shift, ..part };
-            let stop = || session.reason_to_stop().is_some();
-            multipliers::solve(loss, shifted, (w.clone(), len), &mut some, FURTHER * tolerance, stop)?
-        };
-        session.scans += scans * near.rows.len() as u64 / shape.rows.max(1);
-        near.positions.iter().zip(&of_near).for_each(|(&position, &beta)| duals[position as usize] = beta);
-        let (before, gap) = (session.objective(), session.relative_gap());
-        let mut at_found = Distances::new(shape.columns as usize);
-        let each = |row: Row, y, z| at_found.add(row, distance(loss, y, z));
-        if let Some(status) = session.certify(loss, rows, &found, &mut duals, each)? {
+    let tolerance = further(rows) * session.limits.options().tolerance;
+    let mut number = 0;
+    loop {
+        // Each method has its turn before both are asked for more than the tolerance should take.
+        let tolerance = tolerance * 0.01f64.powi(number as i32 / 2);
+        let turn = Turn { number, count: rows.count(), tolerance, band: band.take() };
+        let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, &session)?;
+        w = found;
+        session.scans += scans;
+        let (mut duals, _paid) = by_position(duals, rows, budget)?;
+        let ended = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})?;
+        number += if rows.are_in_memory() { 1 } else { 2 };
+        // Rounding has the last word.
+        let settled = (number >= MOST_TURNS).then_some(Status::OutOfPasses);
+        if let Some(status) = ended.or(settled) {
             return session.finish(rows, duals, status);
         }
-        // From worse weights nothing is learnt but that they were too far away.
-        if session.objective() < before {
-            (w, distances) = (found, at_found);
-        }
-        if session.objective() >= before || session.relative_gap() > 0.3 * gap {
-            share *= NEAR_PART.1;
-        }
     }
-    session.finish(rows, duals, Status::OutOfPasses)
+}
+
+/// Dual variables by position, from those of the rows that have a part in the objective.
+fn by_position(
+    of_rows: Vec<f64>,
+    rows: &mut TaskRows,
+    budget: &Budget,
+) -> Result<(Vec<f64>, Option<Reservation>), TrainError> {
+    let all = rows.store_rows().store().shape().rows;
+    if of_rows.len() as u64 == all {
+        return Ok((of_rows, None));
+    }
+    let paid = budget.reserve("dual variables", 8 * all)?;
+    let mut duals = vec![0.0; all as usize];
+    rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
+    Ok((duals, Some(paid)))
 }

@@ -45,11 +45,6 @@ impl StoreRows {
         Ok(rows)
     }
 
-    /// Whether scans read nothing.
-    pub fn in_memory(&self) -> bool {
-        self.memory().is_some()
-    }
-
     /// The store that they are of.
     pub fn store(&self) -> &Arc<dyn BlockStore> {
         &self.store
@@ -211,6 +206,14 @@ impl Rows for TaskRows<'_> {
     fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
         self.scan_positions(|_, number, row, y, c| visit(number, row, y, c))
     }
+
+    fn most(&self) -> usize {
+        self.count().unwrap_or(self.rows.store.shape().rows as usize)
+    }
+
+    fn are_in_memory(&self) -> bool {
+        self.known.is_some()
+    }
 }
 
 /// Some rows in memory, with a weight of their own.
@@ -232,5 +235,9 @@ impl Rows for Subset<'_> {
             visit(number, self.block.row(i as usize), y, c);
         }
         Ok(())
+    }
+
+    fn most(&self) -> usize {
+        self.rows.len()
     }
 }

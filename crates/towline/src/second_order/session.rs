@@ -110,16 +110,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// F at the best weights.
-    pub fn objective(&self) -> f64 {
-        self.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.objective)
-    }
-
-    /// The relative gap so far.
-    pub fn relative_gap(&self) -> f64 {
-        self.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.relative_gap())
-    }
-
     fn cost(&self, rows: &TaskRows) -> Cost {
         let read = rows.store_rows().cost;
         Cost {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use super::choose::{Candidate, reduced_shape};
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts, one_scan_each};
-use super::near::Distances;
 use super::newton::{Newton, Quadratic, Same};
+use super::piecewise::Turn;
 use super::rows::{StoreRows, Subset, TaskRows};
 use super::session::Session;
-use super::{few_rows, interior_point, multipliers, piecewise, smooth};
+use super::{few_rows, multipliers, piecewise, smooth};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
@@ -25,13 +25,14 @@ pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
             let targets = u64::from(shape.layout.targets);
             return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, targets);
         }
+        // Two terms a row, at most.
         Solver::Multipliers if in_memory => {
-            let of_row = multipliers::row_bytes(2).max(interior_point::row_bytes(2));
-            Newton::<Same<Squared>>::bytes(size, shape.rows) + shape.rows * (8 + of_row)
+            Newton::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(2)
         }
-        // Rows near a kink pay for themselves.
-        Solver::Multipliers => Newton::<Same<Squared>>::bytes(size, 0) + 2 * Distances::bytes(size),
-        _ => Newton::<Same<Squared>>::bytes(size, shape.rows),
+        Solver::Multipliers => {
+            return Newton::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(2);
+        }
+        _ => Newton::<Same<Squared>>::bytes(size, if in_memory { shape.rows } else { 0 }),
     };
     method + of_rows
 }
@@ -224,9 +225,10 @@ impl PiecewiseVisitor for Run<'_> {
 
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out {
         if let Some(reduced) = self.reduced {
-            let count = reduced.rows();
+            let count = Some(reduced.rows());
             return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
-                piecewise::solve(loss, part, begin, rows, tolerance, (turn, count, session))
+                let turn = Turn { number: turn, count, tolerance, band: None };
+                piecewise::solve(loss, part, begin, rows, turn, session)
             });
         }
         let Run { rows, task, start, budget, mut session, .. } = self;
