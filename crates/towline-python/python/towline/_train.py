@@ -7,9 +7,12 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._check import number, seed, whole
+from ._check import choice, number, seed, whole
 from ._size import size_bytes
 from .progress import reporting
+
+#: Ways to the optimum, by the names that they have on the command line.
+SOLVERS = ("auto", "dual", "columns", "gram", "newton", "multipliers")
 
 #: What the library wants to know of a model, and what it takes if an estimator says nothing.
 PROBLEM = {
@@ -42,6 +45,7 @@ class Fit:
             "tolerance": self.tolerance or -1.0,
             "max_passes": whole(estimator, "max_iter", 1) if max_passes is None else max_passes,
             "max_seconds": None,
+            "solver": _solver(estimator),
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
             "threads": None,
@@ -88,6 +92,7 @@ class Fit:
         estimator.passes_ = max(model.passes for model in fitted)
         estimator.bytes_read_ = max(model.bytes_read for model in fitted)
         estimator.n_iter_ = max(max(model.sweeps, 1) for model in fitted)
+        estimator.solver_ = fitted[0].solver
         ends = [model.status for model in fitted if model.status != "converged"]
         estimator.status_ = ends[0] if ends else "converged"
         if self.raised is not None:
@@ -100,6 +105,12 @@ class Fit:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _solver(estimator) -> str:
+    """The solver that is asked for. Names of scikit-learn's own solvers are known to some estimators, and leave the choice to the library."""
+    asked = choice(estimator, "solver", SOLVERS + estimator._their_solvers)
+    return asked if asked in SOLVERS else "auto"
 
 
 def _size(data, problem: dict) -> tuple:

@@ -52,7 +52,7 @@ pub fn can_train(solver: Solver, objective: &Objective) -> bool {
         Solver::Gram => least_squares::can_train(objective),
         Solver::Newton => is_one && is_smooth,
         Solver::Multipliers => is_one && !is_smooth,
-        Solver::Auto | Solver::Coordinates | Solver::Dual | Solver::Columns => false,
+        Solver::Auto | Solver::Dual | Solver::Columns => false,
     }
 }
 

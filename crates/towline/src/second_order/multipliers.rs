@@ -94,14 +94,15 @@ pub struct Solution {
     pub scans: u64,
 }
 
-/// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop` says so; rows have about `len` values.
+/// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop`, which is told of weights and about how large
+/// the relative gap is, says so; rows have about `len` values.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     rows: &mut R,
     tolerance: f64,
-    mut stop: impl FnMut() -> bool,
+    mut stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Solution, TrainError> {
     let mut state = State::at(loss, part, &w, rows)?;
     let mut scans = 1;
@@ -109,13 +110,13 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     for _ in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma: state.sigma };
         let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
-        let done = state.solve(smoothed, &mut newton, rows, tolerance, &mut stop)?;
+        let ended = state.solve(smoothed, &mut newton, rows, tolerance, &mut stop)?;
         scans += newton.scans;
         let steps = newton.scans as u32;
         let next = state.next(smoothed, &newton.margins);
         w = newton.w;
         state.alphas = next;
-        if done || stop() {
+        if ended {
             break;
         }
         let growth = GROWTH.iter().find(|(most, _)| steps <= *most).map_or(1.0, |found| found.1);
@@ -164,25 +165,27 @@ impl State {
         Ok(State { targets, alphas, sigma })
     }
 
-    /// Newton steps until the problem is solved well enough. True if the whole is.
+    /// Newton steps until the problem is solved well enough. True if the whole is, or has to end.
     fn solve<L: PiecewiseLinear, R: Rows>(
         &self,
         smoothed: Smoothed<L>,
         newton: &mut Newton<Smoothed<L>>,
         rows: &mut R,
         tolerance: f64,
-        stop: &mut impl FnMut() -> bool,
+        stop: &mut impl FnMut(&[f64], f64) -> bool,
     ) -> Result<bool, TrainError> {
         for _ in 0..MOST_STEPS {
             let (gap, losses) = self.gap(smoothed, &newton.margins);
-            let enough = tolerance * (losses + newton.penalty()).abs();
+            let objective = (losses + newton.penalty()).abs();
+            let enough = tolerance * objective;
             let promised = newton.promised();
-            if gap + newton.gap() <= enough && promised <= enough {
+            let whole = gap + newton.gap();
+            if whole <= enough && promised <= enough || stop(&newton.w, whole / objective) {
                 return Ok(true);
             }
             // The last digits of the gradient are worth it only where the gap is small enough without them.
             let is_solved = promised <= SOLVED * gap && gap > enough;
-            if is_solved || stop() || !newton.step(rows)? {
+            if is_solved || !newton.step(rows)? {
                 break;
             }
         }

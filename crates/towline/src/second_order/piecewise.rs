@@ -14,7 +14,7 @@ use super::multipliers::{self, Solution};
 use super::near::{Distances, Near, distance};
 use super::newton::Quadratic;
 use super::rows::{Subset, TaskRows};
-use super::sample::Sample;
+use super::sample::{GOOD_START, Sample};
 use super::session::Session;
 use crate::block::Row;
 use crate::budget::Budget;
@@ -44,12 +44,14 @@ pub fn train<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    session: Session,
+    mut session: Session,
 ) -> Result<Trained, TrainError> {
     let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
-    if let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)? {
+    if session.relative_gap() > GOOD_START
+        && let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)?
+    {
         let mut some = Subset::new(sample.block(rows), &sample.rows);
-        let stop = || session.reason_to_stop().is_some();
+        let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
         w = multipliers::solve(loss, part, (w, len), &mut some, SAMPLE_TOLERANCE, stop)?.w;
     }
     if rows.store_rows().in_memory() {
@@ -75,9 +77,8 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     (w, len): (Vec<f64>, f64),
     rows: &mut R,
     tolerance: f64,
-    (turn, count, session): (u32, usize, &Session),
+    (turn, count, stop): (u32, usize, impl FnMut(&[f64], f64) -> bool),
 ) -> Result<Found, TrainError> {
-    let stop = || session.reason_to_stop().is_some();
     if (turn % 2 == 0) == (count <= FEW_ROWS) {
         let begun = InteriorPoint::begin(loss, part, vec![0.0; w.len()], len, rows)?;
         let found = begun.run(tolerance, stop)?;
@@ -104,7 +105,8 @@ fn all_rows<L: PiecewiseLinear>(
             None => (2 * turn, usize::MAX, FURTHER_BY_SCANS),
         };
         let tolerance = further * tolerance * 0.01f64.powi(turn as i32 / 2);
-        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, &session))?;
+        let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
+        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, stop))?;
         w = found;
         session.scans += scans;
         rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
@@ -144,7 +146,8 @@ fn near_rows<L: PiecewiseLinear>(
         let Solution { w: found, duals: of_near, scans } = {
             let mut some = Subset::new(near.block(rows), &near.rows);
             let shifted = Quadratic { shift: &near.shift, ..part };
-            let stop = || session.reason_to_stop().is_some();
+            let share = near.rows.len() as f64 / shape.rows.max(1) as f64;
+            let stop = |w: &[f64], gap| session.iterated(share, Some(w), gap);
             multipliers::solve(loss, shifted, (w.clone(), len), &mut some, FURTHER * tolerance, stop)?
         };
         session.scans += scans * near.rows.len() as u64 / shape.rows.max(1);
