@@ -98,10 +98,12 @@ class Fit:
         if self.raised is not None:
             raise self.raised
         if self.tolerance and estimator.status_ in ("out-of-passes", "out-of-time"):
+            # The scale of columns is all the same to other solvers.
+            scale = ", or scale the features" if estimator.solver_ in ("dual", "columns") else ""
             warnings.warn(
                 f"{type(estimator).__name__} ended after {self.limits['max_passes']} passes with a relative duality gap of "
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "
-                "optimum. Increase max_iter or tol, or scale the features.",
+                f"optimum. Increase max_iter or tol{scale}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

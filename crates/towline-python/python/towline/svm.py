@@ -92,7 +92,6 @@ class RampSVC(LinearClassifier):
         verbose=0,
         random_state=None,
         max_iter=1000,
-        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -106,9 +105,11 @@ class RampSVC(LinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.max_iter = max_iter
-        self.solver = solver
         self.memory = memory
         self.callback = callback
+
+    #: The convex problems are solved by dual coordinate descent.
+    solver = "auto"
 
     def _problem(self) -> dict:
         losses = {**LOSSES, "log_loss": "logistic"}
