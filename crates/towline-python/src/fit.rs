@@ -94,7 +94,8 @@ impl Problem<'_> {
             }
         }
         for (task, (duals, weights)) in tasks.iter_mut().zip(self.start.iter().flatten()) {
-            task.start = Some(Start::Values(duals.as_array().to_vec()));
+            // Models that sums over rows have led to have weights alone.
+            task.start = (!duals.as_array().is_empty()).then(|| Start::Values(duals.as_array().to_vec()));
             task.start_weights = weights.as_array().to_vec();
         }
         tasks
@@ -108,6 +109,8 @@ pub struct Limits {
     tolerance: f64,
     max_passes: u64,
     max_seconds: Option<f64>,
+    /// The name of the solver.
+    solver: String,
     seed: u64,
     pub memory: Option<u64>,
     threads: Option<usize>,
@@ -126,8 +129,7 @@ impl Limits {
         options.tolerance = self.tolerance;
         options.max_passes = self.max_passes;
         options.max_time = self.max_seconds.map(Duration::try_from_secs_f64).transpose().map_err(bad_value)?;
-        // Estimators start from dual variables and report sweeps, which solvers of second order have none of yet.
-        options.solver = Solver::Coordinates;
+        options.solver = choose("solver", &self.solver, &Solver::ALL.map(|solver| (solver.name(), solver)))?;
         options.seed = self.seed;
         options.threads = self.threads.unwrap_or(options.threads);
         options.stop = stop.clone();
@@ -156,6 +158,8 @@ pub struct Fitted {
     passes: u64,
     /// Sweeps over rows in memory, of all classes together.
     sweeps: u64,
+    /// The solver that has found the model, or the first of several.
+    solver: &'static str,
     /// Bytes read from the store.
     bytes_read: u64,
     /// The exception that ended training early: KeyboardInterrupt, or what the callback raised.
@@ -268,6 +272,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let mut watch = Watch::new(limits.callback, stop);
     let trained = py.detach(|| data.train(&options, &budget, &mut watch)).or_raise()?;
     let (model, width) = data.model(&trained, &objective, &budget)?;
+    let solver = trained.first().map_or(options.solver, |model| model.solver).name();
     let mut start = Vec::new();
     for model in trained.into_iter().filter(|_| limits.keep_start) {
         let duals = model.duals.values().map_err(bad_value)?;
@@ -283,6 +288,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
         gap: certificates.map(|certificate| certificate.relative_gap()).fold(0.0, f64::max),
         passes: header.cost.passes,
         sweeps: header.cost.sweeps,
+        solver,
         bytes_read: header.cost.bytes_read,
         raised: watch.raised,
         model: Py::new(py, Model::from(model))?,

@@ -17,6 +17,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// More than any machine has, and far enough below the largest number for sums.
+const UNLIMITED: u64 = u64::MAX / 4;
+
 /// The bytes that a run may hold, shared by all of its parts.
 #[derive(Clone, Debug)]
 pub struct Budget {
@@ -58,7 +61,12 @@ impl Budget {
 
     /// A budget that refuses nothing, for tests and for callers who manage memory themselves.
     pub fn unlimited() -> Self {
-        Budget::new(u64::MAX / 4)
+        Budget::new(UNLIMITED)
+    }
+
+    /// Whether it is such a one.
+    pub fn is_unlimited(&self) -> bool {
+        self.limit_bytes == UNLIMITED
     }
 
     /// Takes `bytes` for `purpose`, or says what budget would have been enough.

@@ -211,6 +211,23 @@ fn a_solver_that_cannot_says_which_can() {
     assert!(error.to_string().contains("matrices of 20 x 20 features"), "{error}");
 }
 
+/// Without a budget, matrices are no larger than a machine has room for.
+#[test]
+fn an_unlimited_budget_is_not_spent_on_matrices() {
+    let size = 30_000u32;
+    let mut block = Block::new(Layout::new(false, ValueKind::F32), size as usize);
+    for id in 0..size {
+        let info = RowInfo { label: if id % 2 == 0 { 1.0 } else { -1.0 }, weight: 1.0, group: 0, id: u64::from(id) };
+        block.push(info, [(id, 1.0)]);
+    }
+    let store = MemoryStore::new(vec![block]);
+    for name in ["squared", "logistic", "hinge"] {
+        let objective = objective(loss(name), 1.0, 0.0, None);
+        let found = Choice::new(&store, &objective, Solver::Auto, &Budget::unlimited()).unwrap();
+        assert_eq!((found.solver, &found.why[..]), (Solver::Dual, ""), "{name}: there is no other way");
+    }
+}
+
 #[test]
 fn slow_coordinate_descent_gives_way() {
     // Many features, so that it is tried at all, and scales on which it stands still.

@@ -78,6 +78,7 @@ class Fitted:
     gap: float
     passes: int
     sweeps: int
+    solver: str
     bytes_read: int
     raised: BaseException | None
 

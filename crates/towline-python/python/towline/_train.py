@@ -7,9 +7,12 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._check import number, seed, whole
+from ._check import choice, number, seed, whole
 from ._size import size_bytes
 from .progress import reporting
+
+#: Ways to the optimum, by the names that they have on the command line.
+SOLVERS = ("auto", "dual", "columns", "gram", "newton", "multipliers")
 
 #: What the library wants to know of a model, and what it takes if an estimator says nothing.
 PROBLEM = {
@@ -42,6 +45,7 @@ class Fit:
             "tolerance": self.tolerance or -1.0,
             "max_passes": whole(estimator, "max_iter", 1) if max_passes is None else max_passes,
             "max_seconds": None,
+            "solver": _solver(estimator),
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
             "threads": None,
@@ -88,18 +92,27 @@ class Fit:
         estimator.passes_ = max(model.passes for model in fitted)
         estimator.bytes_read_ = max(model.bytes_read for model in fitted)
         estimator.n_iter_ = max(max(model.sweeps, 1) for model in fitted)
+        estimator.solver_ = fitted[0].solver
         ends = [model.status for model in fitted if model.status != "converged"]
         estimator.status_ = ends[0] if ends else "converged"
         if self.raised is not None:
             raise self.raised
         if self.tolerance and estimator.status_ in ("out-of-passes", "out-of-time"):
+            # The scale of columns is all the same to other solvers.
+            scale = ", or scale the features" if estimator.solver_ in ("dual", "columns") else ""
             warnings.warn(
                 f"{type(estimator).__name__} ended after {self.limits['max_passes']} passes with a relative duality gap of "
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "
-                "optimum. Increase max_iter or tol, or scale the features.",
+                f"optimum. Increase max_iter or tol{scale}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _solver(estimator) -> str:
+    """The solver that is asked for. Names of scikit-learn's own solvers are known to some estimators, and leave the choice to the library."""
+    asked = choice(estimator, "solver", SOLVERS + estimator._their_solvers)
+    return asked if asked in SOLVERS else "auto"
 
 
 def _size(data, problem: dict) -> tuple:

@@ -15,6 +15,9 @@ from .store import is_on_disk, open_store
 class LinearEstimator(BaseEstimator):
     """Data, scores, models and pickles. Subclasses say what is minimised."""
 
+    #: Solvers of scikit-learn's class of the same name, which are taken for compatibility.
+    _their_solvers: tuple[str, ...] = ()
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

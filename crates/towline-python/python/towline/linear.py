@@ -8,9 +8,6 @@ from ._check import choice, number, whole
 from ._train import Fit
 from .targets import LinearRegressor
 
-SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
-
-
 def _penalty(strength: float, l1_ratio: float) -> dict:
     """``strength (l1_ratio ‖w‖₁ + (1 - l1_ratio)/2 ‖w‖²)`` in the words of the library."""
     if strength == 0.0:
@@ -25,11 +22,12 @@ def _penalty(strength: float, l1_ratio: float) -> dict:
 class Ridge(LinearRegressor):
     """Ridge regression, with the parameters and the objective of ``sklearn.linear_model.Ridge``.
 
-    Minimises ``‖y - Xw - b‖² + alpha ‖w‖²``. ``tol`` is the relative duality gap. ``solver`` and ``copy_X`` are taken for compatibility: there is one
-    solver, and it changes nothing. ``memory`` and ``callback`` are as for :class:`towline.LinearSVC`.
+    Minimises ``‖y - Xw - b‖² + alpha ‖w‖²``. ``tol`` is the relative duality gap. ``copy_X`` is taken for compatibility and changes nothing.
+    ``solver``, ``memory`` and ``callback`` are as for :class:`towline.LinearSVC`; names of scikit-learn's solvers are taken as ``"auto"``.
     """
 
     _several = True
+    _their_solvers = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
     def __init__(
         self,
@@ -59,7 +57,6 @@ class Ridge(LinearRegressor):
         self.callback = callback
 
     def _problem(self, width: int) -> dict:
-        choice(self, "solver", SOLVERS)
         choice(self, "positive", (False,))
         alpha = number(self, "alpha", above=False)
         # The library's own penalty is ½‖w‖²: alpha goes to the other side.
@@ -87,7 +84,7 @@ class Lasso(_Sparse):
     """The Lasso, with the parameters and the objective of ``sklearn.linear_model.Lasso``.
 
     Minimises ``‖y - Xw - b‖² / (2n) + alpha ‖w‖₁``. ``tol`` is the relative duality gap. ``precompute``, ``copy_X`` and ``selection`` are taken for
-    compatibility and change nothing. ``warm_start=True`` starts from the fit before, as along a path of ``alpha``.
+    compatibility and change nothing. ``warm_start=True`` starts from the fit before, as along a path of ``alpha``. ``solver`` is as for :class:`towline.LinearSVC`.
     """
 
     def __init__(
@@ -104,6 +101,7 @@ class Lasso(_Sparse):
         random_state=None,
         selection="cyclic",
         verbose=0,
+        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -118,6 +116,7 @@ class Lasso(_Sparse):
         self.random_state = random_state
         self.selection = selection
         self.verbose = verbose
+        self.solver = solver
         self.memory = memory
         self.callback = callback
 
@@ -146,6 +145,7 @@ class ElasticNet(_Sparse):
         random_state=None,
         selection="cyclic",
         verbose=0,
+        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -161,6 +161,7 @@ class ElasticNet(_Sparse):
         self.random_state = random_state
         self.selection = selection
         self.verbose = verbose
+        self.solver = solver
         self.memory = memory
         self.callback = callback
 
@@ -189,6 +190,7 @@ class GroupLasso(_Sparse):
         warm_start=False,
         random_state=None,
         verbose=0,
+        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -201,6 +203,7 @@ class GroupLasso(_Sparse):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.solver = solver
         self.memory = memory
         self.callback = callback
 

@@ -10,20 +10,20 @@ from ._check import choice, number
 from .classes import LinearClassifier
 from .linear import _constant, _penalty
 
-SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
-
-
 class LogisticRegression(LinearClassifier):
     """Logistic regression, with the parameters and the objective of ``sklearn.linear_model.LogisticRegression``.
 
     Minimises ``C Σ log(1 + exp(-y_i (w·x_i + b))) + (1 - l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁``; the intercept is free of the penalty. ``C=np.inf`` is no
-    penalty at all. ``tol`` is the relative duality gap. ``solver``, ``dual`` and ``n_jobs`` are taken for compatibility and change nothing.
+    penalty at all. ``tol`` is the relative duality gap. ``dual`` and ``n_jobs`` are taken for compatibility and change nothing. ``solver`` is as for
+    :class:`towline.LinearSVC`; names of scikit-learn's solvers are taken as ``"auto"``.
     ``penalty`` is the older word for ``l1_ratio`` and ``C=np.inf``. ``warm_start=True`` starts from the fit before, as along values of ``C``.
 
     More than two classes have one objective, softmax (``multi_class="multinomial"``), or one for each class against the rest (``"ovr"``). Softmax
     needs the l2 penalty, which its intercepts share, as the weights of a constant feature of value ``intercept_scaling``. ``"auto"`` is softmax where
     that is possible.
     """
+
+    _their_solvers = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class LogisticRegression(LinearClassifier):
         intercept_scaling=1,
         class_weight=None,
         random_state=None,
-        solver="lbfgs",
+        solver="auto",
         max_iter=100,
         verbose=0,
         warm_start=False,
@@ -65,7 +65,6 @@ class LogisticRegression(LinearClassifier):
         self.callback = callback
 
     def _problem(self) -> dict:
-        choice(self, "solver", SOLVERS)
         choice(self, "multi_class", ("auto", "multinomial", "ovr"))
         c, ratio = self._strength()
         if self.multi_class == "multinomial" and not self._is_l2():

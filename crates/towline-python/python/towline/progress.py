@@ -54,10 +54,11 @@ class _Tqdm:
 
     def _draw(self, facts: dict) -> None:
         self.shown = time.monotonic()
-        gap = facts["gap"]
-        if gap is not None and gap > 0:
+        gap, least = facts["gap"], max(self.tolerance, 1e-16)
+        if gap is not None and gap >= 0:
             self.worst = max(self.worst, gap)
-            done = math.log(self.worst / gap) / math.log(self.worst / max(self.tolerance, 1e-16))
+            # Rounding may show a gap of 0.
+            done = math.log(self.worst / max(gap, least)) / math.log(self.worst / least)
             self.bar.n = round(100 * min(1.0, max(0.0, done)))
         self.bar.set_description_str(f"{self.name}: {_words(facts)}")
 

@@ -16,7 +16,8 @@ class LinearSVC(LinearClassifier):
 
     Minimises ``½‖w‖² + C Σ loss(y_i w·x_i)``, or ``‖w‖₁`` for ``penalty="l1"``. The intercept is the weight of a constant feature of value
     ``intercept_scaling`` and is penalised like the others. ``multi_class="crammer_singer"`` has one objective for all classes, with the hinge loss. ``tol`` is the relative duality gap; with 0, all ``max_iter`` passes are made. ``dual`` is taken for compatibility: every run has both
-    sides. ``memory`` bounds what Towline allocates, such as ``"512M"``; ``callback`` is called with a dictionary after each step, and stops
+    sides. ``solver`` is ``"auto"``, which takes what suits the data, or ``"dual"``, ``"columns"``, ``"gram"``, ``"newton"`` or ``"multipliers"``, as ``towline train --solver``
+    has them; one that cannot minimise the objective is a ``ValueError``. ``solver_`` is what was used. ``memory`` bounds what Towline allocates, such as ``"512M"``; ``callback`` is called with a dictionary after each step, and stops
     training by returning true.
     """
 
@@ -35,6 +36,7 @@ class LinearSVC(LinearClassifier):
         verbose=0,
         random_state=None,
         max_iter=1000,
+        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -50,6 +52,7 @@ class LinearSVC(LinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.max_iter = max_iter
+        self.solver = solver
         self.memory = memory
         self.callback = callback
 
@@ -105,6 +108,9 @@ class RampSVC(LinearClassifier):
         self.memory = memory
         self.callback = callback
 
+    #: The convex problems are solved by dual coordinate descent.
+    solver = "auto"
+
     def _problem(self) -> dict:
         losses = {**LOSSES, "log_loss": "logistic"}
         return {
@@ -135,6 +141,7 @@ class LinearSVR(LinearRegressor):
         verbose=0,
         random_state=None,
         max_iter=1000,
+        solver="auto",
         memory=None,
         callback=None,
     ):
@@ -148,6 +155,7 @@ class LinearSVR(LinearRegressor):
         self.verbose = verbose
         self.random_state = random_state
         self.max_iter = max_iter
+        self.solver = solver
         self.memory = memory
         self.callback = callback
 

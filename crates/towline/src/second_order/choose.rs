@@ -3,6 +3,7 @@ use super::gram::Gram;
 use super::{few_rows, least_squares, train};
 use crate::budget::Budget;
 use crate::loss::Loss;
+use crate::machine::default_memory_bytes;
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead, Shape};
@@ -52,7 +53,7 @@ pub fn can_train(solver: Solver, objective: &Objective) -> bool {
         Solver::Gram => least_squares::can_train(objective),
         Solver::Newton => is_one && is_smooth,
         Solver::Multipliers => is_one && !is_smooth,
-        Solver::Auto | Solver::Coordinates | Solver::Dual | Solver::Columns => false,
+        Solver::Auto | Solver::Dual | Solver::Columns => false,
     }
 }
 
@@ -78,7 +79,9 @@ pub fn candidate(
         Some(_) => 0,
         None => shape.layout.resident_bytes(shape.rows, shape.values),
     };
-    let free = budget.free_bytes().saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD));
+    // Where nobody has said how much there is, matrices that nobody has asked for leave the machine usable.
+    let most = if asked.is_none() && budget.is_unlimited() { default_memory_bytes() } else { u64::MAX };
+    let free = budget.free_bytes().min(most).saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD));
     let fits = |bytes: u64| bytes <= free;
     let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
     // Matrices of rows by rows are smaller where rows are fewer.

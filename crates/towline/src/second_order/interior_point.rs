@@ -71,15 +71,19 @@ impl Place {
 struct Lengths {
     primal: f64,
     dual: f64,
+    /// Whether all changes are numbers.
+    known: bool,
 }
 
 impl Lengths {
-    const FULL: Lengths = Lengths { primal: 1.0, dual: 1.0 };
+    const NONE: Lengths = Lengths { primal: 0.0, dual: 0.0, known: true };
+    const FULL: Lengths = Lengths { primal: 1.0, dual: 1.0, known: true };
 
     fn note(&mut self, place: &Place, step: f64, (xi, slack): (f64, f64)) {
         let most = |value: f64, change: f64| if change < 0.0 { -SHORT_OF_ZERO * value / change } else { 1.0 };
         self.primal = self.primal.min(most(place.xi, xi)).min(most(place.slack, slack));
         self.dual = self.dual.min(most(place.alpha, step)).min(most(place.nu, -step));
+        self.known &= (step + xi + slack).is_finite();
     }
 }
 
@@ -144,9 +148,9 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         Ok(InteriorPoint { loss, part, rows, terms, margins, moves, w, gram, factor })
     }
 
-    /// Iterates until the relative gap is below `tolerance`, or `stop` says so.
-    pub fn run(mut self, tolerance: f64, mut stop: impl FnMut() -> bool) -> Result<Solution, TrainError> {
-        let mut lengths = Lengths { primal: 0.0, dual: 0.0 };
+    /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and about how large the gap is, says so.
+    pub fn run(mut self, tolerance: f64, mut stop: impl FnMut(&[f64], f64) -> bool) -> Result<Solution, TrainError> {
+        let mut lengths = Lengths::NONE;
         let mut aim = 0.0;
         let mut iterations = 0u64;
         let mut best = (f64::INFINITY, 0);
@@ -161,7 +165,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
                 best = (products, iterations);
             }
             // Rounding has the last word where nothing has become smaller for long.
-            if iterations == MOST_ITERATIONS || iterations > best.1 + 15 || !products.is_finite() || stop() {
+            if iterations == MOST_ITERATIONS || iterations > best.1 + 15 || stop(&self.w, products / objective) {
                 break;
             }
             self.factor.find(&self.gram, self.part.ridge);
@@ -175,6 +179,10 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             self.factor.solve(&self.gram, self.part.ridge, &mut corrector);
             dw = corrector;
             lengths = self.correct(&dw, aim)?;
+            // Where products are about as small as numbers can be, matrices have none any more; a step with them would be the end of all weights.
+            if !lengths.known {
+                break;
+            }
             iterations += 1;
         }
         let mut duals = vec![0.0; self.margins.len()];
@@ -257,7 +265,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             row.add_to(&mut towards_centre, centre);
             towards_centre[last] += centre * bias;
         })?;
-        let Lengths { primal, dual } = lengths;
+        let Lengths { primal, dual, .. } = lengths;
         let after = sums[0] + dual * sums[1] + primal * sums[2] + primal * dual * sums[3];
         Ok((rhs, towards_centre, after))
     }

@@ -7,8 +7,9 @@ use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::soft;
 
-/// Sweeps of coordinate descent between two looks at the equations.
+/// Sweeps of coordinate descent between two looks at the equations, at most, and how many in a row in which no sign changes are enough.
 const SWEEPS: usize = 10;
+const SETTLED: usize = 3;
 /// Rounds of both, at most: each lowers the objective, and there are finitely many sets of signs.
 const MOST_ROUNDS: usize = 1000;
 /// A gradient may exceed its bound by this part of its own terms: rounding.
@@ -31,23 +32,34 @@ impl Lasso<'_> {
         self.matrix.at(j, j) + self.ridge[j]
     }
 
-    /// Minimises from `w` on.
-    pub fn solve(&self, w: &mut [f64]) {
+    /// Minimises from `w` on. Returns the sweeps that it took.
+    pub fn solve(&self, w: &mut [f64]) -> u64 {
         let size = w.len();
         let mut pull = vec![0.0; size];
+        let mut sweeps = 0;
+        // Weights to start from, those of a problem nearby, mostly have their signs already.
+        let mut known: Vec<usize> = (0..size).filter(|&j| w[j] != 0.0).collect();
+        self.solve_signs(w, &mut known);
         for _ in 0..MOST_ROUNDS {
             self.refresh(w, &mut pull);
             let mut active: Vec<usize> =
                 (0..size).filter(|&j| w[j] != 0.0 || self.violates(j, w[j], pull[j])).collect();
             if active.iter().all(|&j| !self.violates(j, w[j], pull[j])) {
-                return;
+                break;
             }
+            let mut settled = 0;
             for _ in 0..SWEEPS {
-                active.iter().for_each(|&j| self.visit(j, w, &mut pull, &active));
+                let changes = active.iter().filter(|&&j| self.visit(j, w, &mut pull, &active)).count();
+                sweeps += 1;
+                settled = if changes == 0 { settled + 1 } else { 0 };
+                if settled == SETTLED {
+                    break;
+                }
             }
             active.retain(|&j| w[j] != 0.0);
             while !self.solve_signs(w, &mut active) {}
         }
+        sweeps
     }
 
     /// b - (A + ridge) w.
@@ -65,19 +77,20 @@ impl Lasso<'_> {
         }
     }
 
-    /// The best w_j, all others fixed; the pulls of active coordinates follow.
-    fn visit(&self, j: usize, w: &mut [f64], pull: &mut [f64], active: &[usize]) {
+    /// The best w_j, all others fixed; the pulls of active coordinates follow. True if it has another sign now, or has become 0 or ceased to be.
+    fn visit(&self, j: usize, w: &mut [f64], pull: &mut [f64], active: &[usize]) -> bool {
         let diagonal = self.diagonal(j);
         if diagonal <= 0.0 {
-            return;
+            return false;
         }
         let found = soft(pull[j] + diagonal * w[j], self.bounds[j]) / diagonal;
-        let delta = found - w[j];
+        let before = std::mem::replace(&mut w[j], found);
+        let delta = found - before;
         if delta != 0.0 {
-            w[j] = found;
             active.iter().for_each(|&k| pull[k] -= delta * self.matrix.at(k, j));
             pull[j] -= delta * self.ridge[j];
         }
+        delta != 0.0 && found * before <= 0.0
     }
 
     /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0, which leaves then.

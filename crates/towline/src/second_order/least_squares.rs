@@ -45,6 +45,8 @@ pub struct Solved {
     pub sums: Vec<f64>,
     /// Both sides of the gap.
     pub certificate: Certificate,
+    /// The scan over the rows, and sweeps over the coordinates of what it summed up.
+    pub sweeps: u64,
 }
 
 /// Whether all of an objective follows from sums over rows, with solvers that are here.
@@ -105,14 +107,14 @@ impl LeastSquares {
         let columns = size + usize::from(self.intercept.is_some());
         let (mut weights, mut sums) = (vec![0.0; columns * outputs], vec![0.0; columns * outputs]);
         let mut certificates = Vec::with_capacity(outputs);
-        let mut factor = None;
+        let (mut factor, mut sweeps) = (None, 1);
         for k in 0..outputs {
             let mut w: Vec<f64> = match start {
                 Some(start) if start.len() == weights.len() => (0..size).map(|j| start[j * outputs + k]).collect(),
                 _ => vec![0.0; size],
             };
             match self.l1_bound() {
-                Some(bound) => self.sparse(bound, k, &mut w),
+                Some(bound) => sweeps += self.sparse(bound, k, &mut w),
                 None => self.ridge(&mut factor, k, &mut w),
             }
             let (certificate, v) = self.certify(k, &w);
@@ -125,7 +127,7 @@ impl LeastSquares {
             }
         }
         let certificate = Certificate::total(&certificates).expect("there is a target");
-        Solved { weights, sums, certificate }
+        Solved { weights, sums, certificate, sweeps }
     }
 
     fn l1_bound(&self) -> Option<f64> {
@@ -136,9 +138,9 @@ impl LeastSquares {
         }
     }
 
-    fn sparse(&self, bound: f64, k: usize, w: &mut [f64]) {
+    fn sparse(&self, bound: f64, k: usize, w: &mut [f64]) -> u64 {
         let bounds = vec![bound; w.len()];
-        Lasso { matrix: &self.matrix, ridge: &self.ridge, linear: &self.linear[k], bounds: &bounds }.solve(w);
+        Lasso { matrix: &self.matrix, ridge: &self.ridge, linear: &self.linear[k], bounds: &bounds }.solve(w)
     }
 
     fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64]) {

@@ -21,6 +21,9 @@ pub struct Moments {
     pub rows: u64,
 }
 
+/// Multiplications between two questions whether to stop: a few milliseconds.
+const UNASKED: f64 = 5e7;
+
 /// Filters that are told apart.
 const MOST_FILTERS: usize = 64;
 
@@ -98,8 +101,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Sums for all tasks: one scan.
-    pub fn sum(rows: &mut StoreRows, tasks: &[Task], budget: &Budget) -> Result<Parts, TrainError> {
+    /// Sums for all tasks: one scan. Nothing if `stop` says so on the way.
+    pub fn sum(
+        rows: &mut StoreRows,
+        tasks: &[Task],
+        budget: &Budget,
+        mut stop: impl FnMut() -> bool,
+    ) -> Result<Option<Parts>, TrainError> {
         let mut filters: Vec<Option<Arc<dyn RowFilter>>> = Vec::new();
         let mut of_task = Vec::with_capacity(tasks.len());
         for task in tasks {
@@ -117,9 +125,18 @@ impl Parts {
         let shape = rows.store().shape();
         let mut parts = Parts { filters, of_task, parts: Vec::new(), _paid: budget.open("sums of products") };
         let (mut shift, mut refused) = (None, Ok(()));
+        let of_row = Gram::row_cost(shape.columns as f64 + 2.0, shape.values as f64 / shape.rows.max(1) as f64 + 2.0);
+        let (mut unasked, mut stopped) = (0.0, false);
         rows.blocks(|block, first| {
             let shift = shift.get_or_insert_with(|| Arc::new(means(block, &shape)));
             for i in 0..block.rows() {
+                unasked += of_row;
+                if unasked >= UNASKED {
+                    (unasked, stopped) = (0.0, stopped || stop());
+                }
+                if stopped {
+                    return;
+                }
                 let info = block.info(i);
                 if info.weight <= 0.0 {
                     continue;
@@ -135,7 +152,7 @@ impl Parts {
         })?;
         refused?;
         parts.parts.iter_mut().for_each(|(_, part)| part.gram.flush());
-        Ok(parts)
+        Ok((!stopped).then_some(parts))
     }
 
     fn part(

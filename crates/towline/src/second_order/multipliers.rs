@@ -95,15 +95,16 @@ pub struct Solution {
     pub scans: u64,
 }
 
-/// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop` says so; rows have about
-/// `len` values. Without a `band` to begin with one is found by a scan.
+/// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop`, which is
+/// told of weights and about how large the relative gap is, says so; rows have about `len` values. Without a `band` to begin with one is
+/// found by a scan.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     rows: &mut R,
     (tolerance, band): (f64, Option<Band>),
-    mut stop: impl FnMut() -> bool,
+    mut stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Solution, TrainError> {
     let mut scans = 1 + u64::from(band.is_none());
     let Band { radius, mut sigma } = match band {
@@ -115,10 +116,10 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     for problem in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma };
         let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
-        let done = solve_one(&mut newton, rows, tolerance, &mut stop)?;
+        let ended = solve_one(&mut newton, rows, tolerance, &mut stop)?;
         let Newton { w: found, margins, scans: steps, .. } = newton;
         w = found;
-        let is_last = done || problem + 1 == MOST_PROBLEMS || stop();
+        let is_last = ended || problem + 1 == MOST_PROBLEMS;
         state.advance(loss, part, (&w, margins.as_deref()), rows, (sigma, is_last))?;
         scans += steps + u64::from(margins.is_none());
         if is_last {
@@ -130,23 +131,25 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     Ok(Solution { w, duals: state.alphas, scans })
 }
 
-/// Newton steps until a problem is solved well enough. True if the whole is.
+/// Newton steps until a problem is solved well enough. True if the whole is, or has to end.
 fn solve_one<L: PiecewiseLinear, R: Rows>(
     newton: &mut Newton<Smoothed<L>>,
     rows: &mut R,
     tolerance: f64,
-    stop: &mut impl FnMut() -> bool,
+    stop: &mut impl FnMut(&[f64], f64) -> bool,
 ) -> Result<bool, TrainError> {
     for _ in 0..MOST_STEPS {
         let (gap, losses) = newton.row_gaps;
-        let enough = tolerance * (losses + newton.penalty()).abs();
+        let objective = (losses + newton.penalty()).abs();
+        let enough = tolerance * objective;
         let promised = newton.promised();
-        if gap + newton.gap() <= enough && promised <= enough {
+        let whole = gap + newton.gap();
+        if whole <= enough && promised <= enough || stop(&newton.w, whole / objective) {
             return Ok(true);
         }
         // The last digits of the gradient are worth it only where the gap is small enough without them.
         let is_solved = promised <= SOLVED * gap && gap > enough;
-        if is_solved || stop() || !newton.step(rows)? {
+        if is_solved || !newton.step(rows)? {
             break;
         }
     }

@@ -6,7 +6,7 @@ use super::interior_point::{self, InteriorPoint};
 use super::multipliers;
 use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
-use super::sample::Sample;
+use super::sample::{GOOD_START, Sample};
 use super::session::Session;
 use crate::budget::{Budget, Reservation};
 use crate::loss::{PiecewiseLinear, Squared};
@@ -31,14 +31,16 @@ pub fn train<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    session: Session,
+    mut session: Session,
 ) -> Result<Trained, TrainError> {
     let beside = row_bytes(L::TERMS as u64);
     let by_scans = !rows.are_in_memory();
     let (tolerance, mut band) = (further(rows) * session.limits.options().tolerance, None);
-    if let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)? {
+    if session.relative_gap() > GOOD_START
+        && let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)?
+    {
         let mut some = Subset::new(sample.block(rows), &sample.rows);
-        let stop = || session.reason_to_stop().is_some();
+        let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
         w = multipliers::solve(loss, part, (w, len), &mut some, (SAMPLE_TOLERANCE, None), stop)?.w;
         if by_scans {
             band = Some(Band::of(loss, part, &w, &mut some, Some(tolerance))?);
@@ -84,9 +86,8 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     (w, len): (Vec<f64>, f64),
     rows: &mut R,
     turn: Turn,
-    session: &Session,
+    stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Found, TrainError> {
-    let stop = || session.reason_to_stop().is_some();
     let Turn { number, count, tolerance, band } = turn;
     let is_first = number.is_multiple_of(2);
     if count.is_some_and(|count| is_first == (count <= FEW_ROWS)) {
@@ -113,7 +114,8 @@ fn all_rows<L: PiecewiseLinear>(
         // Each method has its turn before both are asked for more than the tolerance should take.
         let tolerance = tolerance * 0.01f64.powi(number as i32 / 2);
         let turn = Turn { number, count: rows.count(), tolerance, band: band.take() };
-        let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, &session)?;
+        let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
+        let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, stop)?;
         w = found;
         session.scans += scans;
         let (mut duals, _paid) = by_position(duals, rows, budget)?;

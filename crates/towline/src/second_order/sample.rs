@@ -13,6 +13,9 @@ const MOST_PART: u64 = 32;
 /// And it has at least so many rows.
 const FEWEST: u64 = 1000;
 
+/// Weights whose relative gap is below this are a better start than what a sample finds: its own error is about as large.
+pub const GOOD_START: f64 = 0.05;
+
 /// Rows that were chosen, each with its target and a weight that makes up for those that were not.
 pub struct Sample {
     /// By number in the block.

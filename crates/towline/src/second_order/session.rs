@@ -1,7 +1,7 @@
 //! What a run of one model tells others: steps, certificates, limits, and what comes of it in the end.
 use std::time::Instant;
 
-use super::rows::TaskRows;
+use super::rows::{StoreRows, TaskRows};
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::solver::RowState;
@@ -21,6 +21,12 @@ pub struct Session<'a> {
     begin: Instant,
     /// Iterations over all rows.
     pub scans: u64,
+    /// Those that the observer was told of and that are not among the scans yet; one over a part of the rows counts as that part.
+    since: f64,
+    /// What reading had cost when that was looked at last, and the rows and weights of a model.
+    read: Cost,
+    rows: u64,
+    size: usize,
     /// Seconds spent on certificates.
     certify_seconds: f64,
     /// The best weights that a certificate knows, and that certificate.
@@ -31,7 +37,14 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Nothing has been found yet.
-    pub fn new(task: &'a Task, solver: Solver, limits: &'a Limits<'a>, observer: &'a mut dyn Observer) -> Self {
+    pub fn new(
+        task: &'a Task,
+        solver: Solver,
+        rows: &StoreRows,
+        limits: &'a Limits<'a>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let shape = rows.store().shape();
         Session {
             task,
             solver,
@@ -39,6 +52,10 @@ impl<'a> Session<'a> {
             observer,
             begin: Instant::now(),
             scans: 0,
+            since: 0.0,
+            read: rows.cost,
+            rows: shape.rows,
+            size: task.objective.width() * (shape.columns as usize + 1),
             certify_seconds: 0.0,
             best: None,
             dual_objective: f64::NEG_INFINITY,
@@ -48,6 +65,30 @@ impl<'a> Session<'a> {
     /// Why the run has to end now, whatever it has reached.
     pub fn reason_to_stop(&self) -> Option<Status> {
         self.limits.reason_to_stop(self.scans)
+    }
+
+    /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, where the relative gap is about `gap`. True
+    /// if the run has to end.
+    pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, gap: f64) -> bool {
+        self.since += part;
+        let scans = self.scans + self.since as u64;
+        let nothing;
+        let weights = match (w, &self.best) {
+            (Some(w), _) => w,
+            (None, Some((_, best))) => best,
+            (None, None) => {
+                nothing = vec![0.0; self.size];
+                &nothing
+            }
+        };
+        let step = Step {
+            cost: self.cost_after(scans),
+            dual_objective: self.dual_objective.is_finite().then_some(self.dual_objective),
+            gap_estimate: gap.is_finite().then(|| gap.clamp(0.0, 1.0)),
+            certificate: self.best.as_ref().map(|(certificate, _)| *certificate),
+        };
+        self.observer.step(&step, &WeightsNow { models: &[weights] });
+        self.limits.reason_to_stop(scans).is_some()
     }
 
     /// Certifies `w` with the dual variables `duals`, by position, which are brought within their bounds and balanced if there is an intercept. `each` is
@@ -85,6 +126,7 @@ impl<'a> Session<'a> {
         }
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
         self.scans += 1;
+        self.since = 0.0;
         self.certify_seconds += begin.elapsed().as_secs_f64();
         Ok(self.note(rows, w, certificate))
     }
@@ -93,12 +135,14 @@ impl<'a> Session<'a> {
     pub fn note(&mut self, rows: &TaskRows, w: &[f64], certificate: Certificate) -> Option<Status> {
         self.dual_objective = self.dual_objective.max(certificate.dual_objective);
         let certificate = Certificate { dual_objective: self.dual_objective, ..certificate };
-        let is_better = self.best.as_ref().is_none_or(|(best, _)| certificate.objective < best.objective);
+        let is_better = |best: &Certificate| certificate.objective < best.objective || best.objective.is_nan();
+        let is_better = self.best.as_ref().is_none_or(|(best, _)| is_better(best));
         if is_better {
             let weights = w.iter().map(|w| w * certificate.multiple).collect();
             self.best = Some((Certificate { multiple: 1.0, ..certificate }, weights));
         }
-        let cost = self.cost(rows);
+        self.read = rows.store_rows().cost;
+        let cost = self.cost_after(self.scans);
         let (best, weights) = self.best.as_mut()?;
         best.dual_objective = self.dual_objective;
         let step =
@@ -110,21 +154,26 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn cost(&self, rows: &TaskRows) -> Cost {
-        let read = rows.store_rows().cost;
+    /// The relative gap so far.
+    pub fn relative_gap(&self) -> f64 {
+        self.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.relative_gap())
+    }
+
+    fn cost_after(&self, scans: u64) -> Cost {
         Cost {
-            sweeps: self.scans,
-            visits: self.scans * rows.store_rows().store().shape().rows,
+            sweeps: scans,
+            visits: scans * self.rows,
             seconds: self.limits.seconds(),
             solve_seconds: self.begin.elapsed().as_secs_f64() - self.certify_seconds,
             certify_seconds: self.certify_seconds,
-            ..read
+            ..self.read
         }
     }
 
     /// What has come of it; `duals` are by position.
-    pub fn finish(self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
-        let cost = self.cost(rows);
+    pub fn finish(mut self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
+        self.read = rows.store_rows().cost;
+        let cost = self.cost_after(self.scans);
         let Some((certificate, weights)) = self.best else { return Err(TrainError::NoWeight) };
         let duals = Duals::Memory(duals);
         if let Some(file) = &self.task.checkpoint {
@@ -134,21 +183,23 @@ impl<'a> Session<'a> {
         Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })
     }
 
-    /// What has come of a run that has gone over the rows before, for other models as well: weights and Σ βx.
+    /// What has come of a run that has gone over the rows before, for other models as well, and then over sums of them: weights and Σ βx.
     pub fn finish_at(
         self,
-        read: Cost,
+        sweeps: u64,
         (weights, sums): (Vec<f64>, Vec<f64>),
         certificate: Certificate,
     ) -> Result<Trained, TrainError> {
         let seconds = self.limits.seconds();
-        let cost = Cost { sweeps: 1, seconds, solve_seconds: (seconds - read.read_seconds).max(0.0), ..read };
+        let solve_seconds = (seconds - self.read.read_seconds).max(0.0);
+        let cost = Cost { sweeps, seconds, solve_seconds, ..self.read };
         let (dual_objective, certified) = (Some(certificate.dual_objective), Some(certificate));
         let step = Step { cost, dual_objective, gap_estimate: None, certificate: certified };
         self.observer.step(&step, &WeightsNow { models: &[&weights] });
         let status = match certificate.relative_gap() <= self.limits.options().tolerance {
             true => Status::Converged,
-            false => Status::OutOfPasses,
+            // Equations that are solved have no more passes to make.
+            false => self.limits.reason_to_stop(0).unwrap_or(Status::OutOfPasses),
         };
         let (duals, solver, baseline) = (Duals::in_memory(0), self.solver, None);
         Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })

@@ -1,7 +1,7 @@
 //! Training with Newton steps: on a sample of the rows first, then on all of them.
 use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
-use super::sample::Sample;
+use super::sample::{GOOD_START, Sample};
 use super::session::Session;
 use super::widen;
 use crate::budget::Budget;
@@ -32,17 +32,17 @@ pub fn train<L: SmoothLoss>(
     budget: &Budget,
     mut session: Session,
 ) -> Result<Trained, TrainError> {
-    if let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)? {
+    if session.relative_gap() > GOOD_START
+        && let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)?
+    {
         let block = sample.block(rows);
         let mut some = Subset::new(block, &sample.rows);
         w = widen::approach(loss, part, (w, len), &mut some, || session.reason_to_stop().is_some())?.0;
         let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
             let promised = newton.promised();
-            if promised <= SAMPLE_TOLERANCE * newton.objective.abs() || session.reason_to_stop().is_some() {
-                break;
-            }
-            if !newton.step(&mut some)? {
+            let gap = promised / newton.objective.abs();
+            if gap <= SAMPLE_TOLERANCE || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(&mut some)? {
                 break;
             }
         }
@@ -58,6 +58,7 @@ pub fn train<L: SmoothLoss>(
         session.scans += newton.scans - std::mem::replace(&mut scans, newton.scans);
         let (gap, promised) = (newton.gap(), newton.promised());
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
+        session.iterated(0.0, Some(&newton.w), gap.max(promised) / newton.objective);
         let stop = session.reason_to_stop();
         // Rounding has the last word: F does not fall any more, nor does the gradient.
         stalls = if gap < 0.97 * best { 0 } else { stalls + 1 };
@@ -81,7 +82,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     (w, len): (Vec<f64>, f64),
     rows: &mut R,
     tolerance: f64,
-    session: &Session,
+    session: &mut Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
     let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
@@ -91,7 +92,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {
             break;
         }
-        if stuck >= MOST_TRIES || session.reason_to_stop().is_some() {
+        if stuck >= MOST_TRIES || session.iterated(1.0, None, newton.gap() / newton.objective) {
             break;
         }
         stuck = if newton.step(rows)? { 0 } else { stuck + 1 };

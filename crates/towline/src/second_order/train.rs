@@ -14,7 +14,9 @@ use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
 use crate::objective::Objective;
 use crate::store::{BlockStore, Shape};
-use crate::trainer::{Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
+use crate::trainer::{
+    Certificate, Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained,
+};
 
 /// Bytes of memory besides the rows, which are in memory or not.
 pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
@@ -86,7 +88,7 @@ pub fn train_path(
         if is_point && before.is_some_and(|trained| trained.status == Status::Interrupted) {
             break;
         }
-        let session = Session::new(task, solver, &limits, observer);
+        let session = Session::new(task, solver, &rows, &limits, observer);
         let reduced = reduced.as_ref().map(|(rows, _)| rows);
         let start = before.map_or(&task.start_weights, |trained| &trained.weights);
         let run = Run { rows: &mut rows, reduced, task, start, budget, session };
@@ -107,7 +109,10 @@ fn from_moments(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
     let shape = rows.store().shape();
-    let parts = Parts::sum(rows, tasks, budget)?;
+    let mut session = Session::new(&tasks[0], Solver::Gram, rows, limits, &mut *observer);
+    let Some(parts) = Parts::sum(rows, tasks, budget, || session.iterated(0.0, None, f64::NAN))? else {
+        return tasks.iter().map(|task| unsolved(rows, task, limits, &mut *observer)).collect();
+    };
     let width = tasks[0].objective.width() as u64;
     let _paid =
         budget.reserve("normal equations", Moments::bytes(&shape) + least_squares::bytes(shape.columns, width))?;
@@ -122,12 +127,36 @@ fn from_moments(
         if sums.weight() <= 0.0 {
             return Err(TrainError::NoWeight);
         }
-        let start = trained.last().map(|before| &before.weights[..]);
-        let Solved { weights, sums, certificate } = LeastSquares::new(sums, &task.objective).solve(start);
-        let session = Session::new(task, Solver::Gram, limits, observer);
-        trained.push(session.finish_at(rows.cost, (weights, sums), certificate)?);
+        let start = trained.last().map_or(&task.start_weights, |before| &before.weights);
+        let Solved { weights, sums, certificate, sweeps } = LeastSquares::new(sums, &task.objective).solve(Some(start));
+        let session = Session::new(task, Solver::Gram, rows, limits, observer);
+        trained.push(session.finish_at(sweeps, (weights, sums), certificate)?);
     }
     Ok(trained)
+}
+
+/// What a run that has to end before anything is known comes to: weights of 0.
+fn unsolved(
+    rows: &mut StoreRows,
+    task: &Task,
+    limits: &Limits,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let (mut objective, mut support) = (0.0, 0);
+    rows.blocks(|block, first| {
+        for i in 0..block.rows() {
+            let info = block.info(i);
+            if info.weight > 0.0 && task.keeps(&info, first + i as u64) {
+                let squares = info.label * info.label + block.further(i).iter().map(|y| y * y).sum::<f64>();
+                objective += 0.5 * task.objective.c * info.weight * squares;
+                support += 1;
+            }
+        }
+    })?;
+    let nothing = vec![0.0; task.objective.width() * (rows.store().shape().columns as usize + 1)];
+    let certificate = Certificate { objective, dual_objective: 0.0, multiple: 1.0, support, radius: None };
+    let session = Session::new(task, Solver::Gram, rows, limits, observer);
+    session.finish_at(1, (nothing.clone(), nothing), certificate)
 }
 
 struct Run<'a> {
@@ -228,7 +257,7 @@ impl PiecewiseVisitor for Run<'_> {
             let count = Some(reduced.rows());
             return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
                 let turn = Turn { number: turn, count, tolerance, band: None };
-                piecewise::solve(loss, part, begin, rows, turn, session)
+                piecewise::solve(loss, part, begin, rows, turn, |_, gap| session.iterated(1.0, None, gap))
             });
         }
         let Run { rows, task, start, budget, mut session, .. } = self;
@@ -251,7 +280,7 @@ impl Run<'_> {
         self,
         loss: L,
         reduced: &Block,
-        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &Session) -> Result<Found, TrainError>,
+        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &mut Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
         let Run { rows, task, start, mut session, .. } = self;
         let shape = rows.store().shape();
@@ -273,7 +302,8 @@ impl Run<'_> {
         for turn in 0.. {
             let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
             let mut some = Subset::new(reduced, &known);
-            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), &session)?;
+            let (found, betas, iterations) =
+                solve(part, (w, count as f64), &mut some, (tolerance, turn), &mut session)?;
             session.scans += iterations;
             known.iter().zip(&betas).for_each(|(row, &beta)| duals[row.0 as usize] = beta);
             let mut weights = vec![0.0; shape.columns as usize + 1];

@@ -30,7 +30,7 @@ impl Choice {
     ) -> Result<Choice, TrainError> {
         let shape = store.shape();
         let candidate = match asked {
-            Solver::Coordinates | Solver::Dual | Solver::Columns => None,
+            Solver::Dual | Solver::Columns => None,
             Solver::Auto => second_order::candidate(store, objective, None, budget),
             solver => {
                 let found = second_order::candidate(store, objective, Some(solver), budget);
@@ -99,11 +99,14 @@ pub(super) fn finish_by_rows(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.duals.rows() > 0;
+    let has_passes = |trained: &Trained| trained.cost.sweeps < options.max_passes;
+    let is_open =
+        |trained: &Trained| trained.status == Status::OutOfPasses && trained.duals.rows() > 0 && has_passes(trained);
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
         observer.note("the gap is not small enough yet; going on with dual coordinate descent");
         let is_short = trained.cost.passes <= 1 && store.shape().values > FEW_VALUES;
-        let max_passes = if is_short { options.max_passes.min(LAST_PASSES) } else { options.max_passes };
+        let left = options.max_passes - trained.cost.sweeps;
+        let max_passes = if is_short { left.min(LAST_PASSES) } else { left };
         let again = Task {
             start_weights: trained.weights.clone(),
             start: Some(trained.take_duals()),

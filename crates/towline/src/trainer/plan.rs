@@ -111,7 +111,7 @@ impl Plan {
         let suits_rows = shape.rows > shape.columns && objective.loss.curvature().is_finite();
         let can = match solver {
             Solver::Dual => None,
-            Solver::Auto | Solver::Coordinates if suits_rows => None,
+            Solver::Auto if suits_rows => None,
             _ => Some(columns::can_train(objective)),
         };
         let dual = Model::new(store, objective);

@@ -8,8 +8,6 @@ pub enum Solver {
     /// Whichever suits the data: by its shape, by the budget, and by how fast the gap falls.
     #[default]
     Auto,
-    /// Coordinate descent, on rows or on columns, whichever suits the data.
-    Coordinates,
     /// Dual coordinate descent on rows, for any loss and penalty.
     Dual,
     /// Primal coordinate descent on columns ([`crate::columns`]).
@@ -23,11 +21,14 @@ pub enum Solver {
 }
 
 impl Solver {
+    /// All of them.
+    pub const ALL: [Solver; 6] =
+        [Solver::Auto, Solver::Dual, Solver::Columns, Solver::Gram, Solver::Newton, Solver::Multipliers];
+
     /// The name on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Solver::Auto => "auto",
-            Solver::Coordinates => "coordinates",
             Solver::Dual => "dual",
             Solver::Columns => "columns",
             Solver::Gram => "gram",
