@@ -33,8 +33,7 @@ pub fn cross_validate(
     let task = |filter: &Arc<dyn RowFilter>| Task { rows: Some(filter.clone()), ..Task::new(objectives[0].clone()) };
     let tasks: Vec<Task> = filters.iter().map(task).collect();
     let parts = Parts::sum(&mut rows, &tasks, budget)?;
-    let width = objectives[0].width() as u64;
-    let bytes = 2 * Moments::bytes(&shape) + least_squares::bytes(shape.columns, width);
+    let bytes = 2 * Moments::bytes(&shape) + least_squares::bytes(shape.columns, &objectives[0]);
     let _paid = budget.reserve("normal equations", bytes)?;
     let mut scores: Vec<Vec<FoldScore>> = objectives.iter().map(|_| Vec::with_capacity(filters.len())).collect();
     let mut order: Vec<usize> = (0..objectives.len()).collect();

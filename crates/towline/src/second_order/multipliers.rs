@@ -6,7 +6,8 @@
 //! gap is what the rows say themselves; it falls by about the factor that σ grows by, squared. Newton's method is exact after a few
 //! steps (semismooth, as Li, Sun and Toh 2018 have it for the Lasso), whatever the scale of columns and C, and only rows on a parabola
 //! have a part in its matrix. In the end those are the rows at their kink.
-use super::newton::{Newton, Quadratic, RowLoss};
+use super::newton::Newton;
+use super::one_output::{Quadratic, RowLoss, Smooth};
 use crate::loss::{Loss, PiecewiseLinear};
 use crate::newton::Rows;
 use crate::trainer::TrainError;
@@ -108,11 +109,11 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     let most = MOST_GROWTH * state.sigma;
     for _ in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma: state.sigma };
-        let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
+        let mut newton = Newton::begin(Smooth::new(smoothed, part, len), w, rows)?;
         let done = state.solve(smoothed, &mut newton, rows, tolerance, &mut stop)?;
         scans += newton.scans;
         let steps = newton.scans as u32;
-        let next = state.next(smoothed, &newton.margins);
+        let next = state.next(smoothed, newton.function.margins());
         w = newton.w;
         state.alphas = next;
         if done || stop() {
@@ -168,14 +169,14 @@ impl State {
     fn solve<L: PiecewiseLinear, R: Rows>(
         &self,
         smoothed: Smoothed<L>,
-        newton: &mut Newton<Smoothed<L>>,
+        newton: &mut Newton<Smooth<Smoothed<L>>>,
         rows: &mut R,
         tolerance: f64,
         stop: &mut impl FnMut() -> bool,
     ) -> Result<bool, TrainError> {
         for _ in 0..MOST_STEPS {
-            let (gap, losses) = self.gap(smoothed, &newton.margins);
-            let enough = tolerance * (losses + newton.penalty()).abs();
+            let (gap, losses) = self.gap(smoothed, newton.function.margins());
+            let enough = tolerance * (losses + newton.function.penalty(&newton.w)).abs();
             let promised = newton.promised();
             if gap + newton.gap() <= enough && promised <= enough {
                 return Ok(true);

@@ -3,7 +3,7 @@
 //! Rows that are far from their kinks stay on their side while w moves a little, and count as tangents. For each feature some rows
 //! have to be near: with tangents alone nothing but the penalty would hold its weight. So each feature has a radius of its own,
 //! within which a part of its rows lies, and a row is near if it is within the radius of one of its features.
-use super::newton::Quadratic;
+use super::one_output::Quadratic;
 use super::rows::TaskRows;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};

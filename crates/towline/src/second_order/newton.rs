@@ -1,15 +1,8 @@
-//! Newton's method with the exact d x d Hessian, for losses with a continuous slope.
+//! Newton's method with the exact Hessian, for functions with a continuous slope, and such with a sum of |w| beside it.
 //!
-//! ```text
-//! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)
-//! d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F        w ← w + td
-//! ```
-//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as t = 1 will do. Where
-//! it will not, t minimises F along d, which needs the margins at both ends and no values of rows. The steps do not
-//! depend on how columns are scaled, nor does the Cholesky factor.
-use super::factor::Factor;
-use super::gram::Gram;
-use crate::loss::SmoothLoss;
+//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as the whole step will do.
+//! Where it will not, t minimises F along d, which needs the margins at both ends and no values of rows. The steps do not depend on how
+//! columns are scaled.
 use crate::newton::Rows;
 use crate::trainer::TrainError;
 
@@ -22,171 +15,113 @@ const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-12;
 
-/// The part of F that is not the losses.
-#[derive(Clone, Copy, Debug)]
-pub struct Quadratic<'a> {
-    /// ρ; 0 for a weight that is free of the penalty. The constant feature is the last one.
-    pub ridge: &'a [f64],
-    /// v̄: what rows that are left out add to the gradient.
-    pub shift: &'a [f64],
-    /// The value of the constant feature.
-    pub bias: f64,
+/// What Newton's method minimises: a sum over rows, and a penalty.
+pub trait Function {
+    /// F at w, by one scan. Gradient, Hessian and margins are those of w afterwards; curvatures are those of majorants if that is asked for.
+    fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError>;
+
+    /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less than F.
+    fn direction(&mut self, w: &[f64]) -> (Vec<f64>, f64);
+
+    /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual variables.
+    fn gap(&self, w: &[f64]) -> f64;
+
+    /// Margins of all rows at the weights that were looked at last, to keep.
+    fn take_margins(&mut self) -> Vec<f64>;
+
+    /// The derivative of F at start + t·direction along the direction; rows have these targets and weights, and these margins at t = 0 and t = 1.
+    fn derivative(&self, line: &Line, t: f64) -> f64;
+
+    /// Whether the Hessian lacks columns along which F would fall more than by this: then w is worth another look.
+    fn lacks_columns(&self, w: &[f64], promised: f64) -> bool {
+        let _ = (w, promised);
+        false
+    }
 }
 
-impl Quadratic<'_> {
-    /// ½ Σ ρw² - v̄·w.
-    pub fn value(&self, w: &[f64]) -> f64 {
-        let terms = w.iter().zip(self.ridge).zip(self.shift);
-        terms.map(|((w, ridge), shift)| (0.5 * ridge * w - shift) * w).sum()
-    }
-
-    /// Its gradient.
-    pub fn gradient(&self, w: &[f64]) -> Vec<f64> {
-        w.iter().zip(self.ridge).zip(self.shift).map(|((w, ridge), shift)| ridge * w - shift).collect()
-    }
+/// A line from one point to another, with all that is known of its ends.
+pub struct Line<'a> {
+    /// Where it begins.
+    pub start: &'a [f64],
+    /// How far it goes.
+    pub direction: &'a [f64],
+    /// Target and weight of each row.
+    pub targets: &'a [(f64, f64)],
+    /// Margins at its beginning.
+    pub from: &'a [f64],
+    /// Margins at its end.
+    pub to: &'a [f64],
 }
 
-/// What Newton's method asks of the loss of a row, its weight included.
-pub trait RowLoss: Copy {
-    /// The loss of row `i` at margin z.
-    fn value(&self, i: usize, target: (f64, f64), z: f64) -> f64;
-
-    /// Its slope.
-    fn slope(&self, i: usize, target: (f64, f64), z: f64) -> f64;
-
-    /// Its second derivative, or that of a majorant.
-    fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
-}
-
-/// A loss that knows no row from another.
-#[derive(Clone, Copy)]
-pub struct Same<L>(pub L);
-
-impl<L: SmoothLoss> RowLoss for Same<L> {
-    #[inline(always)]
-    fn value(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
-        c * self.0.value(y, z)
-    }
-
-    #[inline(always)]
-    fn slope(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
-        c * self.0.slope(y, z)
-    }
-
-    #[inline(always)]
-    fn second(&self, _i: usize, (y, c): (f64, f64), z: f64, majorant: bool) -> f64 {
-        c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
+impl Line<'_> {
+    /// The weights at t.
+    pub fn at(&self, t: f64) -> Vec<f64> {
+        self.start.iter().zip(self.direction).map(|(w, d)| w + t * d).collect()
     }
 }
 
 /// A run of Newton's method.
-pub struct Newton<'a, L> {
-    loss: L,
-    part: Quadratic<'a>,
-    gram: Gram,
-    factor: Factor,
+pub struct Newton<F> {
+    /// What is minimised.
+    pub function: F,
     /// The weights so far.
     pub w: Vec<f64>,
     /// F there.
     pub objective: f64,
-    /// ∇F there.
-    pub gradient: Vec<f64>,
     /// Scans so far.
     pub scans: u64,
-    /// w·x of each row.
-    pub margins: Vec<f64>,
     /// The direction from w and what it promises, once it has been asked for: a factorisation is made once.
     ahead: Option<(Vec<f64>, f64)>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
 }
 
-impl<'a, L: RowLoss> Newton<'a, L> {
-    /// Bytes of memory for so many weights and rows.
-    pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + 2 * 8 * rows
-    }
-
-    /// Begins at `w`; rows have about `len` values.
-    pub fn begin<R: Rows>(
-        loss: L,
-        part: Quadratic<'a>,
-        w: Vec<f64>,
-        len: f64,
-        rows: &mut R,
-    ) -> Result<Self, TrainError> {
-        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
-        let (objective, gradient, margins) = (0.0, Vec::new(), Vec::new());
-        let mut newton =
-            Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, ahead: None, cautious: true };
-        newton.objective = newton.evaluate(rows)?;
+impl<F: Function> Newton<F> {
+    /// Begins at `w`.
+    pub fn begin<R: Rows>(function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
+        let mut newton = Newton { function, w, objective: 0.0, scans: 0, ahead: None, cautious: true };
+        newton.objective = newton.look(rows)?;
         Ok(newton)
     }
 
-    /// F at w; gradient, Hessian and margins are those of w afterwards.
-    fn evaluate<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
-        let Newton { loss, part, gram, w, margins, cautious, .. } = self;
-        let (last, bias) = (w.len() - 1, part.bias);
-        let mut gradient = part.gradient(w);
-        let mut losses = 0.0;
-        gram.clear();
-        margins.clear();
-        rows.scan(|i, row, y, c| {
-            let z = row.dot(w) + bias * w[last];
-            margins.push(z);
-            losses += loss.value(i, (y, c), z);
-            let (slope, second) = (loss.slope(i, (y, c), z), loss.second(i, (y, c), z, *cautious));
-            if slope != 0.0 {
-                row.add_to(&mut gradient, slope);
-                gradient[last] += slope * bias;
-            }
-            if second > 0.0 {
-                gram.add(row, &[bias], second);
-            }
-        })?;
-        gram.flush();
+    fn look<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
         self.ahead = None;
         self.scans += 1;
-        self.gradient = gradient;
-        Ok(self.part.value(&self.w) + losses)
+        self.function.look(&self.w, self.cautious, rows)
     }
 
-    /// ½ Σ ρw² - v̄·w.
-    pub fn penalty(&self) -> f64 {
-        self.part.value(&self.w)
-    }
-
-    /// The gap of the slopes as dual variables, but for what an intercept asks of them: Σ g²/(2ρ).
+    /// See [`Function::gap`].
     pub fn gap(&self) -> f64 {
-        let squares = self.gradient.iter().zip(self.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
-        squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
+        self.function.gap(&self.w)
     }
 
-    /// Half of the squared Newton decrement: about what F can still fall by.
+    /// About what F can still fall by: half of the squared Newton decrement, where there is no kink.
     pub fn promised(&mut self) -> f64 {
-        let ahead = self.ahead.take().unwrap_or_else(|| self.direction());
+        let ahead = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
         self.ahead.insert(ahead).1
     }
 
-    /// The Newton direction, and what it promises.
-    fn direction(&mut self) -> (Vec<f64>, f64) {
-        let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        self.factor.find(&self.gram, self.part.ridge);
-        self.factor.solve(&self.gram, self.part.ridge, &mut direction);
-        let slope: f64 = direction.iter().zip(&self.gradient).map(|(d, g)| d * g).sum();
-        (direction, -0.5 * slope)
+    /// Whether the next step is another look, see [`Function::lacks_columns`].
+    pub fn lacks_columns(&mut self) -> bool {
+        let promised = self.promised();
+        self.function.lacks_columns(&self.w, promised)
     }
 
     /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (direction, promised) = self.ahead.take().unwrap_or_else(|| self.direction());
+        let (direction, promised) = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
+        if self.function.lacks_columns(&self.w, promised) {
+            self.objective = self.look(rows)?;
+            return Ok(true);
+        }
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
         self.cautious = promised > NEARBY * self.objective;
-        let (before, margins, start) = (self.objective, std::mem::take(&mut self.margins), self.w.clone());
+        let (before, start) = (self.objective, self.w.clone());
+        let margins = self.function.take_margins();
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
-        let after = self.evaluate(rows)?;
+        let after = self.look(rows)?;
         // So near the optimum, sums over rows do not tell any more which F is less; the step is right all the same.
         let noise = NOISE * before.abs();
         if before - after >= ENOUGH * promised || promised <= noise && after <= before + 10.0 * noise {
@@ -196,11 +131,11 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         let t = self.search(rows, &margins, &start, &direction)?;
         self.cautious |= t < ENOUGH;
         self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
-        let found = self.evaluate(rows)?;
+        let found = self.look(rows)?;
         if found >= before || found.is_nan() {
             // Back to where it was, with curvatures that never promise too much.
             (self.w, self.cautious) = (start, true);
-            self.objective = self.evaluate(rows)?;
+            self.objective = self.look(rows)?;
             return Ok(false);
         }
         self.objective = found;
@@ -211,21 +146,15 @@ impl<'a, L: RowLoss> Newton<'a, L> {
     fn search<R: Rows>(
         &mut self,
         rows: &mut R,
-        margins: &[f64],
+        from: &[f64],
         start: &[f64],
         direction: &[f64],
     ) -> Result<f64, TrainError> {
-        let mut targets = Vec::with_capacity(margins.len());
+        let mut targets = Vec::new();
         rows.scan(|_, _, y, c| targets.push((y, c)))?;
-        let loss = self.loss;
-        let ends = || targets.iter().zip(margins).zip(&self.margins).enumerate();
-        let derivative = |t: f64| {
-            let w: Vec<f64> = start.iter().zip(direction).map(|(w, d)| w + t * d).collect();
-            let part: f64 = self.part.gradient(&w).iter().zip(direction).map(|(g, d)| g * d).sum();
-            let losses =
-                ends().map(|(i, ((&target, &from), &to))| loss.slope(i, target, from + t * (to - from)) * (to - from));
-            part + losses.sum::<f64>()
-        };
+        let to = self.function.take_margins();
+        let line = Line { start, direction, targets: &targets, from, to: &to };
+        let derivative = |t: f64| self.function.derivative(&line, t);
         let (mut low, mut high) = (0.0, 1.0);
         if derivative(high) < 0.0 {
             return Ok(1.0);

@@ -12,9 +12,9 @@
 use super::interior_point::InteriorPoint;
 use super::multipliers::{self, Solution};
 use super::near::{Distances, Near, distance};
-use super::newton::Quadratic;
+use super::one_output::Quadratic;
 use super::rows::{Subset, TaskRows};
-use super::sample::Sample;
+use super::sample::from_sample;
 use super::session::Session;
 use crate::block::Row;
 use crate::budget::Budget;
@@ -47,11 +47,10 @@ pub fn train<L: PiecewiseLinear>(
     session: Session,
 ) -> Result<Trained, TrainError> {
     let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
-    if let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)? {
-        let mut some = Subset::new(sample.block(rows), &sample.rows);
+    w = from_sample(w, rows, (part.ridge.len() as u64, beside), budget, |w, some| {
         let stop = || session.reason_to_stop().is_some();
-        w = multipliers::solve(loss, part, (w, len), &mut some, SAMPLE_TOLERANCE, stop)?.w;
-    }
+        Ok(multipliers::solve(loss, part, (w, len), some, SAMPLE_TOLERANCE, stop)?.w)
+    })?;
     if rows.store_rows().in_memory() {
         return all_rows(loss, rows, part, (w, len), session);
     }
