@@ -168,7 +168,8 @@ fn what_is_for_one_output_says_so() {
     for (line, said) in [
         ("train rows.tow --penalty nuclear", "--multiclass softmax"),
         ("train rows.tow --multiclass crammer-singer --penalty l1", "--multiclass softmax"),
-        ("train rows.tow --multiclass softmax --solver newton", "use auto"),
+        ("train rows.tow --multiclass softmax --solver gram", "use newton"),
+        ("train rows.tow --multiclass crammer-singer --solver newton", "use multipliers"),
     ] {
         let refused = classes.run(line);
         assert!(refused.code != Some(0) && refused.stderr.contains(said), "{line}: {}", refused.stderr);

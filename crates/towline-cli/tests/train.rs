@@ -192,7 +192,7 @@ fn a_plan_says_how_zeros_would_be_found() {
     // There are more rows than features: by columns for the sake of the kinks alone.
     for (more, solver) in [
         (&["--memory", "1G"][..], "columns"),
-        (&["--memory", "1G", "--loss", "logistic"], "dual"),
+        (&["--memory", "1G", "--loss", "logistic", "--solver", "dual"], "dual"),
         (&["--memory", "1G", "--loss", "logistic", "--solver", "columns"], "columns"),
         (&["--memory", "1G", "--solver", "dual"], "dual"),
         (&["--memory", "3M"], "dual"),

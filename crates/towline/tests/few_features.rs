@@ -7,7 +7,9 @@ use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::penalty::AnyPenalty;
 use towline::store::MemoryStore;
-use towline::trainer::{Chain, Plan, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train, train_all};
+use towline::trainer::{
+    Chain, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train, train_all,
+};
 
 const ROWS: u64 = 300;
 const COLUMNS: u32 = 4000;
@@ -59,7 +61,12 @@ fn little(store: &MemoryStore, objective: &Objective, models: u64) -> Budget {
 }
 
 fn run(store: &Arc<MemoryStore>, objective: &Objective, budget: &Budget, working_set: bool) -> Trained {
-    let base = TrainOptions { tolerance: 1e-6, max_passes: 20_000, ..TrainOptions::new(objective.clone()) };
+    let base = TrainOptions {
+        tolerance: 1e-6,
+        max_passes: 20_000,
+        solver: Solver::Dual,
+        ..TrainOptions::new(objective.clone())
+    };
     let trained = train(store.clone(), &TrainOptions { working_set, ..base }, budget, &mut ()).unwrap();
     assert_eq!(trained.status, Status::Converged, "{:?}", trained.certificate);
     assert!(budget.peak_bytes() <= budget.limit_bytes());
@@ -95,7 +102,12 @@ fn models_that_train_together_share_what_is_gathered() {
     let lambdas = [12.0, 9.0, 6.0];
     let objectives = lambdas.map(|lambda| objective(ALL[1], "l1", lambda, false));
     let tasks = objectives.iter().cloned().map(Task::new).collect();
-    let options = TrainOptions { tasks, tolerance: 1e-6, ..TrainOptions::new(objectives[0].clone()) };
+    let options = TrainOptions {
+        tasks,
+        tolerance: 1e-6,
+        solver: Solver::Dual,
+        ..TrainOptions::new(objectives[0].clone())
+    };
     let budget = little(&store, &objectives[0], 3);
     let together = train_all(store.clone(), &options, &budget, &mut ()).unwrap();
     assert!(budget.peak_bytes() <= budget.limit_bytes());
@@ -118,7 +130,7 @@ fn along_a_path_a_point_takes_one_pass_where_what_was_gathered_for_another_will_
         let at = |k: i32| largest * 0.87f64.powi(k);
         let objectives: Vec<Objective> = (0..12).map(|k| objective(ALL[1], "l1", at(k), intercept)).collect();
         let tasks = objectives.iter().cloned().map(Task::new).collect();
-        let options = TrainOptions { tasks, tolerance: 1e-6, ..TrainOptions::new(base) };
+        let options = TrainOptions { tasks, tolerance: 1e-6, solver: Solver::Dual, ..TrainOptions::new(base) };
         // Beside what the point before leaves there is room for one model at a time.
         let kept = 8 * (2 * (u64::from(COLUMNS) + 1) + ROWS);
         let budget = Budget::new(little(&store, &objectives[0], 1).limit_bytes() + kept);

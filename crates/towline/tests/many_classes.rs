@@ -11,7 +11,8 @@ use towline::loss::classes::{ClassLoss, CrammerSinger};
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::MemoryStore;
 use towline::trainer::{
-    Checkpoint, CheckpointFile, Plan, Start, Status, StoreFingerprint, Task, TrainError, TrainOptions, Trained, train,
+    Checkpoint, CheckpointFile, Plan, Solver, Start, Status, StoreFingerprint, Task, TrainError, TrainOptions, Trained,
+    train,
 };
 
 const CLASSES: usize = 40;
@@ -58,7 +59,7 @@ fn task(c: f64) -> Task {
 }
 
 fn options(task: Task) -> TrainOptions {
-    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::of(task) }
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, solver: Solver::Dual, ..TrainOptions::of(task) }
 }
 
 /// Primal and dual objective from the definitions, with dense dual variables.

@@ -10,13 +10,19 @@ use towline::objective::Objective;
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::BlockStore;
 use towline::trainer::{
-    Along, AtZero, Chain, Cost, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train,
+    Along, AtZero, Chain, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train,
 };
 
 const PENALTIES: [&str; 3] = ["l1", "elastic-net", "group"];
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions { tolerance: 1e-7, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
+    TrainOptions {
+        tolerance: 1e-7,
+        max_passes: 20_000,
+        seed: 1,
+        solver: Solver::Dual,
+        ..TrainOptions::new(objective)
+    }
 }
 
 /// Walks along these points, and shows each model with its number.

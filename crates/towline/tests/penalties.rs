@@ -10,11 +10,17 @@ use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Centre, Plan, Status, TrainOptions, Trained, train};
+use towline::trainer::{Centre, Plan, Solver, Status, TrainOptions, Trained, train};
 
 fn options(loss: AnyLoss, penalty: &str, intercept: bool) -> TrainOptions {
     let objective = objective(loss, penalty, intercept);
-    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, ..TrainOptions::new(objective) }
+    TrainOptions {
+        tolerance: 1e-6,
+        max_passes: 20_000,
+        seed: 1,
+        solver: Solver::Dual,
+        ..TrainOptions::new(objective)
+    }
 }
 
 /// F from the definition.

@@ -112,6 +112,9 @@ struct Validation<'a> {
     cost: Cost,
 }
 
+/// What a model starts from.
+type Begin = (Start, Vec<f64>);
+
 /// The models of one objective and one fold.
 struct Cell {
     point: usize,
@@ -146,16 +149,17 @@ impl Validation<'_> {
         let mut points: Vec<Option<Point>> = vec![None; objectives.len()];
         // Without room for the dual variables of two values of C every C begins anew.
         let models = objectives[0].split().len() as u64 * u64::from(self.folds.count());
-        let bytes = 8 * models * objectives[0].width() as u64 * self.store.shape().rows;
-        let paid = self.budget.reserve("dual variables to start from", bytes).ok();
-        let mut last: Option<(f64, Vec<Start>)> = None;
+        let numbers = self.store.shape().rows + self.store.shape().columns + 1;
+        let bytes = 8 * models * objectives[0].width() as u64 * numbers;
+        let paid = self.budget.reserve("dual variables and weights to start from", bytes).ok();
+        let mut last: Option<(f64, Vec<Begin>)> = None;
         let mut together = 0;
         for at in order {
             let mut cells = self.cells(&objectives[at..=at])?;
             if let Some((c, starts)) = last.take() {
                 let tasks = cells.iter_mut().flat_map(|cell| &mut cell.tasks);
-                for (task, start) in tasks.zip(starts).filter(|(task, _)| task.start.is_none()) {
-                    task.start = Some(start.times(objectives[at].c / c));
+                for (task, (start, weights)) in tasks.zip(starts).filter(|(task, _)| task.start.is_none()) {
+                    (task.start, task.start_weights) = (Some(start.times(objectives[at].c / c)), weights);
                 }
             }
             let (scored, starts, size) = self.train(cells, &objectives[at..=at], paid.is_some())?;
@@ -213,13 +217,14 @@ impl Validation<'_> {
         cells: Vec<Cell>,
         objectives: &[Objective],
         keep_duals: bool,
-    ) -> Result<(Vec<Point>, Vec<Start>, usize), TrainError> {
+    ) -> Result<(Vec<Point>, Vec<Begin>, usize), TrainError> {
         let folds = self.folds.count() as usize;
         let mut scores = vec![vec![f64::NAN; folds]; objectives.len()];
         let mut ends: Vec<(f64, Status)> = vec![(0.0, Status::Converged); objectives.len()];
         let mut starts = Vec::new();
         let models = cells.first().map_or(1, |cell| cell.tasks.len());
         let first = &cells[0].tasks[0].objective;
+        let is_plain = first.is_plain_l2();
         // Weights stay until they are scored, beside those that a run needs.
         let (_, size) = Plan::for_wave(&*self.store, first, cells.len() * models, self.budget)?;
         let wave = (size / models).max(1);
@@ -234,7 +239,9 @@ impl Validation<'_> {
             let mut trained = train_all(self.store.clone(), &options, self.budget, self.observer)?;
             self.cost = self.cost.with(&Cost::of_all(trained.iter().map(|model| model.cost)));
             if keep_duals {
-                starts.extend(trained.iter_mut().map(Trained::take_duals));
+                // Where dual variables are not enough to know the weights.
+                let weights = |model: &Trained| if is_plain { Vec::new() } else { model.weights.clone() };
+                starts.extend(trained.iter_mut().map(|model| (model.take_duals(), weights(model))));
             }
             let models: Vec<&[Trained]> = trained.chunks(models).collect();
             let found =

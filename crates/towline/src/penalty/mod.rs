@@ -45,6 +45,7 @@ pub use matrix::{MatrixProx, NuclearShrinkage, WholeRow};
 pub use none::NoPenalty;
 pub use nuclear::Nuclear;
 pub use parameter::PenaltyError;
+pub(crate) use spectrum::Spectrum;
 
 /// A convex penalty on weights that is 0 at 0 and nowhere below.
 pub trait Penalty {

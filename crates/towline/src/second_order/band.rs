@@ -3,7 +3,7 @@
 //! The wider the band, the fewer Newton steps its problem takes, and the larger the gap of its solution. With weights from a sample
 //! the margins are about right, and say how large that would be. Where each step reads all rows, the band is as narrow
 //! as the tolerance asks for from the start: that takes longer than one problem after another does, and reads less.
-use super::newton::Quadratic;
+use super::one_output::Quadratic;
 use crate::loss::PiecewiseLinear;
 use crate::newton::Rows;
 use crate::trainer::TrainError;

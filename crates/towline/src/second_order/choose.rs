@@ -1,10 +1,11 @@
 //! Which solver suits the data, by its shape and by what each would cost.
+use super::block_gram::BlockGram;
 use super::gram::Gram;
 use super::{few_rows, least_squares, train};
 use crate::budget::Budget;
 use crate::loss::Loss;
 use crate::machine::default_memory_bytes;
-use crate::objective::Objective;
+use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead, Shape};
 use crate::trainer::{READ_AHEAD, Solver};
@@ -18,6 +19,10 @@ const TERM_SECONDS: f64 = 4e-8;
 /// Full scans of Newton's method after a sample, and of the method of multipliers: what runs on real tables took.
 const NEWTON_STEPS: f64 = 8.0;
 const MULTIPLIER_STEPS: f64 = 50.0;
+/// Factors of normal equations with a penalty that binds several weights.
+const ROUNDED_STEPS: f64 = 50.0;
+/// Iterations of the interior point method.
+const INTERIOR_STEPS: f64 = 25.0;
 /// The part of the rows that is on a parabola.
 const CURVED_PART: f64 = 0.1;
 /// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few tables are solved in less.
@@ -47,12 +52,14 @@ pub struct Candidate {
 /// Whether a solver can minimise an objective, whatever the shape of the data.
 pub fn can_train(solver: Solver, objective: &Objective) -> bool {
     let is_plain = matches!(objective.penalty, AnyPenalty::L2(_) | AnyPenalty::None(_));
-    let is_one = is_plain && objective.width() == 1 && objective.truncate.is_none();
+    let is_sparse = matches!(objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
+    let is_one = objective.width() == 1 && objective.truncate.is_none();
     let is_smooth = objective.loss.curvature().is_finite();
+    let joint = objective.targets.multiclass().filter(|_| is_plain && objective.width() > 1);
     match solver {
         Solver::Gram => least_squares::can_train(objective),
-        Solver::Newton => is_one && is_smooth,
-        Solver::Multipliers => is_one && !is_smooth,
+        Solver::Newton => is_one && is_smooth && (is_plain || is_sparse) || joint == Some(Multiclass::Softmax),
+        Solver::Multipliers => is_one && !is_smooth && is_plain || joint == Some(Multiclass::CrammerSinger),
         Solver::Auto | Solver::Dual | Solver::Columns => false,
     }
 }
@@ -89,19 +96,28 @@ pub fn candidate(
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
         let small = reduced_shape(&shape);
-        let needed = few_rows::bytes(shape.rows).saturating_add(train::bytes(&small, solver, true));
+        let needed = few_rows::bytes(shape.rows).saturating_add(train::bytes(&small, solver, objective, true));
         if !fits(needed.saturating_add(resident)) {
             return None;
         }
         (solver, small, products_seconds(&shape), true)
     } else {
-        let in_memory = fits(train::bytes(&shape, solver, true).saturating_add(resident));
-        if !in_memory && !fits(train::bytes(&shape, solver, false)) {
+        let in_memory = fits(train::bytes(&shape, solver, objective, true).saturating_add(resident));
+        // Interior points go over the rows three times for a step.
+        let is_scanned = solver != Solver::Multipliers || objective.width() == 1;
+        if !in_memory && !(is_scanned && fits(train::bytes(&shape, solver, objective, false))) {
             return None;
         }
         (solver, shape, 0.0, in_memory)
     };
-    let (seconds, sweep) = (seconds(&shape, solver) + more, sweep_seconds(&store.shape()));
+    let outputs = objective.width() as f64;
+    let factors = match objective.penalty {
+        AnyPenalty::Group(_) => ROUNDED_STEPS,
+        AnyPenalty::Nuclear(_) => ROUNDED_STEPS * outputs,
+        _ => 1.0,
+    };
+    let seconds = seconds(&shape, solver, outputs, factors) + more;
+    let sweep = outputs * sweep_seconds(&store.shape());
     // On disk, what counts is how often rows are read, and few scans are enough.
     let after_dual = in_memory && seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep);
     Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
@@ -120,18 +136,27 @@ fn products_seconds(shape: &Shape) -> f64 {
     0.5 * (shape.rows * shape.rows) as f64 * shape.columns as f64 * UPDATE_SECONDS
 }
 
-/// About how long a solver takes.
-fn seconds(shape: &Shape, solver: Solver) -> f64 {
+/// About how long a solver takes for so many outputs in one objective, and so many factors of normal equations.
+fn seconds(shape: &Shape, solver: Solver, outputs: f64, factors: f64) -> f64 {
     let (rows, size) = (shape.rows as f64, shape.columns as f64 + 1.0);
     let len = shape.values as f64 / rows.max(1.0) + 1.0;
-    let of_row = Gram::row_cost(size, len) * UPDATE_SECONDS + 4.0 * len * VALUE_SECONDS;
-    let factor = size * size * size / 3.0 * UPDATE_SECONDS;
+    let of_row = |blocks: f64, margins: f64| {
+        let updates = if blocks > 1.0 { blocks * BlockGram::row_cost(size, len) } else { Gram::row_cost(size, len) };
+        updates * UPDATE_SECONDS + 4.0 * margins * len * VALUE_SECONDS
+    };
+    let factor = |size: f64| size * size * size / 3.0 * UPDATE_SECONDS;
+    // Each output with each.
+    let pairs = 0.5 * outputs * (outputs + 1.0);
     match solver {
-        Solver::Gram => rows * of_row + factor,
+        Solver::Gram => rows * of_row(1.0, 1.0) + factors * factor(size),
+        Solver::Multipliers if outputs > 1.0 => {
+            INTERIOR_STEPS
+                * (rows * (of_row(pairs, 2.0 * outputs) + outputs * TERM_SECONDS) + 3.0 * factor(outputs * size))
+        }
         Solver::Multipliers => {
             let scan = 2.0 * len * VALUE_SECONDS + TERM_SECONDS;
-            MULTIPLIER_STEPS * (rows * (CURVED_PART * of_row + scan) + 4.0 * factor)
+            MULTIPLIER_STEPS * (rows * (CURVED_PART * of_row(1.0, 1.0) + scan) + 4.0 * factor(size))
         }
-        _ => NEWTON_STEPS * (rows * of_row + 4.0 * factor),
+        _ => NEWTON_STEPS * (rows * of_row(pairs, outputs) + 4.0 * factor(outputs * size)),
     }
 }

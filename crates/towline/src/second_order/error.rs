@@ -38,7 +38,7 @@ impl SecondOrderError {
     /// Why the solver that was asked for cannot minimise `objective` within the budget.
     pub(crate) fn of(shape: &Shape, objective: &Objective, asked: Solver, budget: &Budget) -> Self {
         if can_train(asked, objective) {
-            let needed_bytes = train::bytes(shape, asked, false);
+            let needed_bytes = train::bytes(shape, asked, objective, false);
             return SecondOrderError::Size { features: shape.columns, needed_bytes, free_bytes: budget.free_bytes() };
         }
         let other = solver_of(objective).map_or("auto", Solver::name);

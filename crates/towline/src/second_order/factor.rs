@@ -35,6 +35,11 @@ impl Factor {
         Factor { size, scale, lower, memory: MemBuffer::new(scratch), residual }
     }
 
+    /// Columns of the matrix.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0.
     pub fn find(&mut self, gram: &Gram, ridge: &[f64]) {
         let size = self.size;

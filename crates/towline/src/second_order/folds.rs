@@ -34,8 +34,7 @@ pub fn cross_validate(
     let tasks: Vec<Task> = filters.iter().map(task).collect();
     // Scores of a part of the rows would be of no use: what was asked for comes in any case, and soon.
     let Some(parts) = Parts::sum(&mut rows, &tasks, budget, || false)? else { return Ok(Vec::new()) };
-    let width = objectives[0].width() as u64;
-    let bytes = 2 * Moments::bytes(&shape) + least_squares::bytes(shape.columns, width);
+    let bytes = 2 * Moments::bytes(&shape) + least_squares::bytes(shape.columns, &objectives[0]);
     let _paid = budget.reserve("normal equations", bytes)?;
     let mut scores: Vec<Vec<FoldScore>> = objectives.iter().map(|_| Vec::with_capacity(filters.len())).collect();
     let mut order: Vec<usize> = (0..objectives.len()).collect();

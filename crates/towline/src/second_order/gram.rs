@@ -24,6 +24,36 @@ pub struct Gram {
     dense: bool,
 }
 
+/// Columns that have a part in a matrix, in order; the constant feature is behind them.
+pub struct Chosen {
+    /// Where each column is among them, if it is.
+    places: Vec<u32>,
+    columns: Vec<u32>,
+}
+
+/// A column that is left out.
+const LEFT_OUT: u32 = u32::MAX;
+
+impl Chosen {
+    /// Those of so many columns that `is_in` says.
+    pub fn new(columns: usize, is_in: impl Fn(usize) -> bool) -> Self {
+        let mut places = vec![LEFT_OUT; columns];
+        let columns: Vec<u32> = (0..columns).filter(|&j| is_in(j)).map(|j| j as u32).collect();
+        columns.iter().zip(0..).for_each(|(&j, place)| places[j as usize] = place);
+        Chosen { places, columns }
+    }
+
+    /// Which they are.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// Whether a column is one of them.
+    pub fn has(&self, j: usize) -> bool {
+        self.places[j] != LEFT_OUT
+    }
+}
+
 impl Gram {
     /// Bytes of memory for rows with so many columns, the constant feature included.
     pub fn bytes(size: u64) -> u64 {
@@ -89,12 +119,48 @@ impl Gram {
         }
     }
 
-    fn add_sparse(&mut self, row: Row, more: &[f64], theta: f64) {
-        let Gram { entries, lower, size, .. } = self;
+    /// Adds θ x xᵀ for the columns that were chosen and a constant feature of value `bias`; θ ≥ 0.
+    pub fn add_chosen(&mut self, row: Row, chosen: &Chosen, bias: f64, theta: f64) {
+        let Gram { entries, panel, size, filled, .. } = self;
+        if self.dense {
+            let root = theta.sqrt();
+            let place = &mut panel[*filled * *size..][..*size];
+            place.fill(0.0);
+            row.for_each(|j, x| {
+                let at = chosen.places[j as usize];
+                if at != LEFT_OUT {
+                    place[at as usize] = root * x;
+                }
+            });
+            place[*size - 1] = root * bias;
+            self.filled += 1;
+            if self.filled == PANEL_ROWS {
+                self.flush();
+            }
+            return;
+        }
         entries.clear();
-        row.for_each(|j, x| entries.push((j, x)));
-        let behind = *size - more.len();
-        entries.extend((behind as u32..).zip(more.iter().copied()).filter(|(_, x)| *x != 0.0));
+        row.for_each(|j, x| {
+            let at = chosen.places[j as usize];
+            if at != LEFT_OUT {
+                entries.push((at, x));
+            }
+        });
+        entries.extend((bias != 0.0).then_some((*size as u32 - 1, bias)));
+        self.add_entries(theta);
+    }
+
+    fn add_sparse(&mut self, row: Row, more: &[f64], theta: f64) {
+        self.entries.clear();
+        row.for_each(|j, x| self.entries.push((j, x)));
+        let behind = self.size - more.len();
+        self.entries.extend((behind as u32..).zip(more.iter().copied()).filter(|(_, x)| *x != 0.0));
+        self.add_entries(theta);
+    }
+
+    /// Adds θ times the outer product of the entries at hand.
+    fn add_entries(&mut self, theta: f64) {
+        let Gram { entries, lower, size, .. } = self;
         for (k, &(i, x)) in entries.iter().enumerate() {
             let line = &mut lower[i as usize * *size..][..*size];
             let scaled = theta * x;

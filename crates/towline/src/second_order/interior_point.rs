@@ -13,7 +13,7 @@
 //! scale of its columns or on C.
 use super::factor::Factor;
 use super::gram::Gram;
-use super::newton::Quadratic;
+use super::one_output::Quadratic;
 use crate::loss::{Loss, PiecewiseLinear};
 use crate::newton::Rows;
 use crate::trainer::TrainError;

@@ -1,4 +1,5 @@
-//! `min ½ wᵀAw - b·w + Σ λ_j |w_j|` for a matrix in memory: Lasso and elastic net of the squared loss, and of quadratic models.
+//! `min ½ (w - w⁰)ᵀA(w - w⁰) - p·(w - w⁰) + Σ λ_j |w_j|` for a matrix in memory: Lasso and elastic net of the squared loss, and of
+//! quadratic models at w⁰, where -p is the gradient.
 //!
 //! Coordinate descent finds which weights are not 0 (Friedman et al. 2010, covariance updates); then the equations of those weights,
 //! with their signs, are solved exactly, and the step goes as far as no sign changes (feature-sign search, Lee et al. 2007,
@@ -7,9 +8,11 @@ use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::soft;
 
-/// Sweeps of coordinate descent between two looks at the equations, at most, and how many in a row in which no sign changes are enough.
-const SWEEPS: usize = 10;
-const SETTLED: usize = 3;
+/// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and at most so many.
+const CALM_SWEEPS: usize = 5;
+const MOST_SWEEPS: usize = 100;
+/// Rounds that bring no weight nearer to its condition, at most.
+const MOST_STALLS: usize = 3;
 /// Rounds of both, at most: each lowers the objective, and there are finitely many sets of signs.
 const MOST_ROUNDS: usize = 1000;
 /// A gradient may exceed its bound by this part of its own terms: rounding.
@@ -21,8 +24,10 @@ pub struct Lasso<'a> {
     pub matrix: &'a Gram,
     /// What is added to the diagonal.
     pub ridge: &'a [f64],
-    /// b.
-    pub linear: &'a [f64],
+    /// w⁰.
+    pub centre: &'a [f64],
+    /// p.
+    pub pull: &'a [f64],
     /// λ_j; 0 for a weight that is free.
     pub bounds: &'a [f64],
 }
@@ -36,65 +41,72 @@ impl Lasso<'_> {
     pub fn solve(&self, w: &mut [f64]) -> u64 {
         let size = w.len();
         let mut pull = vec![0.0; size];
-        let mut sweeps = 0;
+        let (mut least, mut stalls, mut sweeps) = (f64::INFINITY, 0, 0);
         // Weights to start from, those of a problem nearby, mostly have their signs already.
-        let mut known: Vec<usize> = (0..size).filter(|&j| w[j] != 0.0).collect();
-        self.solve_signs(w, &mut known);
+        let known: Vec<usize> = (0..size).filter(|&j| w[j] != 0.0).collect();
+        self.solve_signs(w, &known);
         for _ in 0..MOST_ROUNDS {
             self.refresh(w, &mut pull);
             let mut active: Vec<usize> =
-                (0..size).filter(|&j| w[j] != 0.0 || self.violates(j, w[j], pull[j])).collect();
-            if active.iter().all(|&j| !self.violates(j, w[j], pull[j])) {
+                (0..size).filter(|&j| w[j] != 0.0 || self.off(j, w[j], pull[j]) > 1.0).collect();
+            let most = active.iter().map(|&j| self.off(j, w[j], pull[j])).fold(0.0, f64::max);
+            if most <= 1.0 || stalls == MOST_STALLS {
                 break;
             }
-            let mut settled = 0;
-            for _ in 0..SWEEPS {
-                let changes = active.iter().filter(|&&j| self.visit(j, w, &mut pull, &active)).count();
+            let is_less = most < 0.5 * least;
+            least = least.min(most);
+            // Equations are dearer than sweeps: signs should have settled before.
+            let mut calm = 0;
+            for _ in 0..MOST_SWEEPS {
                 sweeps += 1;
-                settled = if changes == 0 { settled + 1 } else { 0 };
-                if settled == SETTLED {
+                let changed = active.iter().filter(|&&j| self.visit(j, w, &mut pull, &active)).count();
+                calm = if changed == 0 { calm + 1 } else { 0 };
+                if calm == CALM_SWEEPS {
                     break;
                 }
             }
             active.retain(|&j| w[j] != 0.0);
-            while !self.solve_signs(w, &mut active) {}
+            // Rounding has the last word where the equations were solved, and nothing is nearer to its condition.
+            stalls = if self.solve_signs(w, &active) && !is_less { stalls + 1 } else { 0 };
         }
         sweeps
     }
 
-    /// b - (A + ridge) w.
+    /// p - (A + ridge)(w - w⁰).
     fn refresh(&self, w: &[f64], pull: &mut [f64]) {
-        self.matrix.product(self.ridge, w, pull);
-        pull.iter_mut().zip(self.linear).for_each(|(p, b)| *p = b - *p);
+        let step: Vec<f64> = w.iter().zip(self.centre).map(|(w, centre)| w - centre).collect();
+        self.matrix.product(self.ridge, &step, pull);
+        pull.iter_mut().zip(self.pull).for_each(|(p, first)| *p = first - *p);
     }
 
-    /// Whether coordinate j is not where its optimality condition holds: pull = λ sign(w), or |pull| ≤ λ at 0.
-    fn violates(&self, j: usize, w: f64, pull: f64) -> bool {
-        let noise = ROUNDING * (self.linear[j].abs() + self.diagonal(j) * w.abs() + self.bounds[j]);
+    /// How far coordinate j is from its optimality condition, pull = λ sign(w), or |pull| ≤ λ at 0, in units of rounding.
+    fn off(&self, j: usize, w: f64, pull: f64) -> f64 {
+        let step = (w - self.centre[j]).abs();
+        let noise = ROUNDING * (self.pull[j].abs() + self.diagonal(j) * step + self.bounds[j]);
         match w != 0.0 && self.diagonal(j) > 0.0 {
-            true => (pull - self.bounds[j] * w.signum()).abs() > 1e3 * noise,
-            false => pull.abs() > self.bounds[j] + noise,
+            true => (pull - self.bounds[j] * w.signum()).abs() / (1e3 * noise).max(f64::MIN_POSITIVE),
+            false => (pull.abs() - self.bounds[j]) / noise.max(f64::MIN_POSITIVE),
         }
     }
 
-    /// The best w_j, all others fixed; the pulls of active coordinates follow. True if it has another sign now, or has become 0 or ceased to be.
+    /// The best w_j, all others fixed; the pulls of active coordinates follow. True if its sign has changed.
     fn visit(&self, j: usize, w: &mut [f64], pull: &mut [f64], active: &[usize]) -> bool {
         let diagonal = self.diagonal(j);
         if diagonal <= 0.0 {
             return false;
         }
         let found = soft(pull[j] + diagonal * w[j], self.bounds[j]) / diagonal;
-        let before = std::mem::replace(&mut w[j], found);
-        let delta = found - before;
+        let (before, delta) = (w[j], found - w[j]);
         if delta != 0.0 {
+            w[j] = found;
             active.iter().for_each(|&k| pull[k] -= delta * self.matrix.at(k, j));
             pull[j] -= delta * self.ridge[j];
         }
-        delta != 0.0 && found * before <= 0.0
+        before * found <= 0.0 && delta != 0.0
     }
 
-    /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0, which leaves then.
-    fn solve_signs(&self, w: &mut [f64], active: &mut Vec<usize>) -> bool {
+    /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0.
+    fn solve_signs(&self, w: &mut [f64], active: &[usize]) -> bool {
         if active.is_empty() {
             return true;
         }
@@ -105,10 +117,13 @@ impl Lasso<'_> {
             }
         }
         let ridge: Vec<f64> = active.iter().map(|&j| self.ridge[j]).collect();
-        let mut found: Vec<f64> = active.iter().map(|&j| self.linear[j] - self.bounds[j] * w[j].signum()).collect();
+        let mut pull = vec![0.0; w.len()];
+        self.refresh(w, &mut pull);
+        let mut step: Vec<f64> = active.iter().map(|&j| pull[j] - self.bounds[j] * w[j].signum()).collect();
         let mut factor = Factor::new(active.len());
         factor.find(&part, &ridge);
-        factor.solve(&part, &ridge, &mut found);
+        factor.solve(&part, &ridge, &mut step);
+        let found: Vec<f64> = active.iter().zip(&step).map(|(&j, step)| w[j] + step).collect();
         // A singular matrix has many solutions, and some numbers of this one may be beyond all bounds.
         if found.iter().any(|x| !x.is_finite()) {
             return true;
@@ -122,7 +137,6 @@ impl Lasso<'_> {
         active.iter().zip(&found).for_each(|(&j, &to)| w[j] += t * (to - w[j]));
         if let Some((_, left)) = first {
             w[left] = 0.0;
-            active.retain(|&j| j != left);
         }
         first.is_none()
     }
@@ -155,7 +169,7 @@ mod tests {
             let most = linear[..5].iter().fold(0.0f64, |most, b| most.max(b.abs()));
             let mut bounds = vec![part * most; 6];
             bounds[5] = 0.0;
-            let lasso = Lasso { matrix: &gram, ridge: &[ridge; 6], linear: &linear, bounds: &bounds };
+            let lasso = Lasso { matrix: &gram, ridge: &[ridge; 6], centre: &[0.0; 6], pull: &linear, bounds: &bounds };
             let mut w = vec![0.0; 6];
             lasso.solve(&mut w);
             let mut pull = vec![0.0; 6];

@@ -10,9 +10,15 @@ use super::factor::Factor;
 use super::gram::Gram;
 use super::lasso::Lasso;
 use super::moments::Moments;
+use super::norms::{Rounded, RoundedGroups, RoundedSpectrum};
+use super::rounded::Problem;
+use super::train::{l1_part, l2_part};
 use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, Penalty};
 use crate::trainer::Certificate;
+
+/// Weights that are nearly 0 become 0 if the objective stays the same up to this part.
+const AS_GOOD: f64 = 1e-9;
 
 /// The equations of one objective.
 pub struct LeastSquares {
@@ -51,17 +57,18 @@ pub struct Solved {
 
 /// Whether all of an objective follows from sums over rows, with solvers that are here.
 pub fn can_train(objective: &Objective) -> bool {
-    let known = matches!(
-        objective.penalty,
-        AnyPenalty::L2(_) | AnyPenalty::None(_) | AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_)
-    );
-    matches!(objective.loss, crate::loss::AnyLoss::Squared(_)) && objective.targets.are_numbers() && known
+    matches!(objective.loss, crate::loss::AnyLoss::Squared(_)) && objective.targets.are_numbers()
 }
 
-/// Bytes of memory for so many features and targets.
-pub fn bytes(features: u64, targets: u64) -> u64 {
-    let size = features + 1;
-    2 * Gram::bytes(size) + Factor::bytes(size) + 8 * size * (4 * targets + 4)
+/// Bytes of memory for so many features.
+pub fn bytes(features: u64, objective: &Objective) -> u64 {
+    let (size, targets) = (features + 1, objective.width() as u64);
+    let joint = match objective.penalty {
+        AnyPenalty::Group(_) => 16 * 8 * size * targets,
+        AnyPenalty::Nuclear(_) => RoundedSpectrum::bytes(targets, size) + 16 * 8 * size * targets,
+        _ => 0,
+    };
+    2 * Gram::bytes(size) + Factor::bytes(size) + 8 * size * (4 * targets + 4) + joint
 }
 
 impl LeastSquares {
@@ -85,25 +92,27 @@ impl LeastSquares {
             let (means, targets) = ((0..features).map(mean).collect(), targets.clone().map(mean).collect());
             Intercept { means, targets, shift: moments.shift().to_vec() }
         });
-        let l2 = match &objective.penalty {
-            AnyPenalty::L2(penalty) => penalty.lambda,
-            AnyPenalty::ElasticNet(net) => net.lambda * (1.0 - net.l1_ratio),
-            _ => 0.0,
-        };
         LeastSquares {
             matrix,
             linear: targets.clone().map(|k| (0..size).map(|j| entry(j, k)).collect()).collect(),
             squares: targets.map(|k| entry(k, k)).collect(),
-            ridge: vec![l2; size],
+            ridge: vec![l2_part(&objective.penalty); size],
             penalty: objective.penalty.clone(),
             intercept,
             rows: moments.rows,
         }
     }
 
-    /// Solves them; a sparse penalty starts from `start`, weights of the same order as those that come out.
+    /// Solves them; a penalty with kinks starts from `start`, weights of the same order as those that come out.
     pub fn solve(&self, start: Option<&[f64]>) -> Solved {
         let (outputs, size) = (self.linear.len(), self.ridge.len());
+        match &self.penalty {
+            AnyPenalty::Group(group) => return self.solve_joint(RoundedGroups::new(group, outputs, size), start),
+            AnyPenalty::Nuclear(nuclear) => {
+                return self.solve_joint(RoundedSpectrum::new(nuclear, outputs, size), start);
+            }
+            _ => {}
+        }
         let columns = size + usize::from(self.intercept.is_some());
         let (mut weights, mut sums) = (vec![0.0; columns * outputs], vec![0.0; columns * outputs]);
         let mut certificates = Vec::with_capacity(outputs);
@@ -113,11 +122,11 @@ impl LeastSquares {
                 Some(start) if start.len() == weights.len() => (0..size).map(|j| start[j * outputs + k]).collect(),
                 _ => vec![0.0; size],
             };
-            match self.l1_bound() {
-                Some(bound) => sweeps += self.sparse(bound, k, &mut w),
-                None => self.ridge(&mut factor, k, &mut w),
+            match l1_part(&self.penalty) {
+                0.0 => self.ridge(&mut factor, k, &mut w),
+                bound => sweeps += self.sparse(bound, k, &mut w),
             }
-            let (certificate, v) = self.certify(k, &w);
+            let (certificate, v) = self.certify(&w, self.sides(k, &w));
             certificates.push(certificate);
             for j in 0..size {
                 (weights[j * outputs + k], sums[j * outputs + k]) = (w[j], v[j]);
@@ -130,17 +139,10 @@ impl LeastSquares {
         Solved { weights, sums, certificate, sweeps }
     }
 
-    fn l1_bound(&self) -> Option<f64> {
-        match &self.penalty {
-            AnyPenalty::L1(penalty) => Some(penalty.lambda),
-            AnyPenalty::ElasticNet(net) if net.l1_ratio > 0.0 => Some(net.lambda * net.l1_ratio),
-            _ => None,
-        }
-    }
-
     fn sparse(&self, bound: f64, k: usize, w: &mut [f64]) -> u64 {
-        let bounds = vec![bound; w.len()];
-        Lasso { matrix: &self.matrix, ridge: &self.ridge, linear: &self.linear[k], bounds: &bounds }.solve(w)
+        let (bounds, centre) = (vec![bound; w.len()], vec![0.0; w.len()]);
+        let pull = &self.linear[k];
+        Lasso { matrix: &self.matrix, ridge: &self.ridge, centre: &centre, pull, bounds: &bounds }.solve(w)
     }
 
     fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64]) {
@@ -153,8 +155,47 @@ impl LeastSquares {
         factor.solve(&self.matrix, &self.ridge, w);
     }
 
-    /// Both sides of the gap for target k, and v.
-    fn certify(&self, k: usize, w: &[f64]) -> (Certificate, Vec<f64>) {
+    /// The same for a penalty that binds several weights.
+    fn solve_joint<R: Rounded>(&self, mut penalty: R, start: Option<&[f64]>) -> Solved {
+        let (outputs, size) = (self.linear.len(), self.ridge.len());
+        let columns = size + usize::from(self.intercept.is_some());
+        let mut w = match start {
+            Some(start) if start.len() == columns * outputs => start[..size * outputs].to_vec(),
+            _ => vec![0.0; size * outputs],
+        };
+        let at_zero = 0.5 * self.squares.iter().sum::<f64>();
+        Problem { matrix: &self.matrix, linear: &self.linear, at_zero }.solve(&mut penalty, &mut w);
+        // What is nearly 0 is part of the dual point, but not of the model.
+        let (certificate, mut sums) = self.certify(&w, self.all_sides(&w));
+        let mut cleared = w.clone();
+        penalty.clear(&mut cleared);
+        let objective = self.penalty.value(&cleared) + self.all_sides(&cleared).loss;
+        let is_as_good = objective <= certificate.objective * (1.0 + AS_GOOD);
+        let (mut w, objective) = if is_as_good { (cleared, objective) } else { (w, certificate.objective) };
+        if let Some(intercept) = &self.intercept {
+            let part = |k: usize| w.iter().skip(k).step_by(outputs).copied().collect::<Vec<f64>>();
+            let intercepts: Vec<f64> = (0..outputs).map(|k| intercept.of(k, &part(k))).collect();
+            w.extend(intercepts);
+        }
+        sums.resize(w.len(), 0.0);
+        Solved { weights: w, sums, certificate: Certificate { objective, ..certificate }, sweeps: 1 }
+    }
+
+    /// What both sides of the gap are made of, for all targets together.
+    fn all_sides(&self, w: &[f64]) -> Sides {
+        let outputs = self.linear.len();
+        let mut all = Sides { loss: 0.0, products: 0.0, v: vec![0.0; w.len()] };
+        for k in 0..outputs {
+            let part: Vec<f64> = w.iter().skip(k).step_by(outputs).copied().collect();
+            let of = self.sides(k, &part);
+            (all.loss, all.products) = (all.loss + of.loss, all.products + of.products);
+            all.v.iter_mut().skip(k).step_by(outputs).zip(of.v).for_each(|(sum, v)| *sum = v);
+        }
+        all
+    }
+
+    /// What both sides of the gap are made of, for target k.
+    fn sides(&self, k: usize, w: &[f64]) -> Sides {
         let mut v = vec![0.0; w.len()];
         self.matrix.product(&vec![0.0; w.len()], w, &mut v);
         let curved: f64 = v.iter().zip(w).map(|(v, w)| v * w).sum();
@@ -162,6 +203,11 @@ impl LeastSquares {
         let loss = (0.5 * (self.squares[k] - 2.0 * along + curved)).max(0.0);
         let products = self.squares[k] - along;
         v.iter_mut().zip(&self.linear[k]).for_each(|(v, b)| *v = b - *v);
+        Sides { loss, products, v }
+    }
+
+    /// Both sides of the gap, and v.
+    fn certify(&self, w: &[f64], Sides { loss, products, v }: Sides) -> (Certificate, Vec<f64>) {
         let objective = self.penalty.value(w) + loss;
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let (dual_objective, radius) = match &self.penalty {
@@ -182,6 +228,13 @@ impl LeastSquares {
         let dual_objective = dual_objective.max(0.0);
         (Certificate { objective, dual_objective, multiple: 1.0, support: self.rows, radius }, v)
     }
+}
+
+/// Losses, β·y, and v = Xᵀβ.
+struct Sides {
+    loss: f64,
+    products: f64,
+    v: Vec<f64>,
 }
 
 impl Intercept {

@@ -2,12 +2,12 @@
 //!
 //! The derivative of F along a line increases, so its root is between two steps at which it has different signs. All rows
 //! are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
-use super::newton::{Quadratic, RowLoss};
+use super::newton::Function;
 use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// Steps that are tried at once.
-const CUTS: usize = 12;
+pub const CUTS: usize = 12;
 /// How much further than the last one each of them is, as long as it is not known how long the step is.
 const TIMES: f64 = 4.0;
 /// Steps are not tried beyond this.
@@ -22,31 +22,42 @@ const NARROWER: f64 = 0.01;
 /// Bytes of memory for each row in memory.
 pub const ROW_BYTES: u64 = 16;
 
-/// Where to search.
+/// A line from one point to another, with all that is known of its ends.
 pub struct Line<'a> {
-    /// The part of F that is not the losses.
-    pub part: Quadratic<'a>,
-    /// From here.
+    /// Where it begins.
     pub start: &'a [f64],
-    /// To there.
+    /// How far it goes.
     pub direction: &'a [f64],
-    /// The margins of each row at both ends, where rows are in memory.
-    pub margins: Option<(&'a [f64], &'a [f64])>,
+    /// Its ends, where rows are in memory.
+    pub ends: Option<Ends<'a>>,
+}
+
+/// What rows have at both ends of a line.
+pub struct Ends<'a> {
+    /// Target and weight of each row.
+    pub targets: &'a [(f64, f64)],
+    /// Margins at its beginning.
+    pub from: &'a [f64],
+    /// Margins at its end.
+    pub to: &'a [f64],
+}
+
+impl Line<'_> {
+    /// The weights at t.
+    pub fn at(&self, t: f64) -> Vec<f64> {
+        self.start.iter().zip(self.direction).map(|(w, d)| w + t * d).collect()
+    }
 }
 
 /// The t that minimises F(start + t direction), and how many scans it took.
-pub fn search<L: RowLoss, R: Rows>(loss: L, line: &Line, rows: &mut R) -> Result<(f64, u64), TrainError> {
-    let mut targets = Vec::new();
-    if line.margins.is_some() {
-        rows.scan(|_, _, y, c| targets.push((y, c)))?;
-    }
+pub fn search<F: Function, R: Rows>(function: &F, line: &Line, rows: &mut R) -> Result<(f64, u64), TrainError> {
     // Steps with the derivatives there, one below and one above the best.
     let (mut low, mut high) = ((0.0, f64::NEG_INFINITY), None);
     let (mut scans, mut steps) = (0, down_from(1.0));
-    let narrow = if line.margins.is_some() { NARROWER } else { NARROW };
+    let narrow = if line.ends.is_some() { NARROWER } else { NARROW };
     loop {
-        let slopes = line.derivatives(loss, rows, &targets, &steps)?;
-        scans += u64::from(line.margins.is_none());
+        let slopes = function.derivatives(line, &steps, rows)?;
+        scans += u64::from(line.ends.is_none());
         for (&step, slope) in steps.iter().zip(slopes) {
             match slope < 0.0 {
                 true if step > low.0 => low = (step, slope),
@@ -70,37 +81,4 @@ pub fn search<L: RowLoss, R: Rows>(loss: L, line: &Line, rows: &mut R) -> Result
 
 fn down_from(step: f64) -> [f64; CUTS] {
     std::array::from_fn(|k| step * TIMES.powi(-(k as i32)))
-}
-
-impl Line<'_> {
-    /// The derivatives of F(start + t direction) by t.
-    fn derivatives<L: RowLoss, R: Rows>(
-        &self,
-        loss: L,
-        rows: &mut R,
-        targets: &[(f64, f64)],
-        steps: &[f64; CUTS],
-    ) -> Result<[f64; CUTS], TrainError> {
-        let mut slopes = steps.map(|t| {
-            let w: Vec<f64> = self.start.iter().zip(self.direction).map(|(w, d)| w + t * d).collect();
-            self.part.gradient(&w).iter().zip(self.direction).map(|(g, d)| g * d).sum::<f64>()
-        });
-        let mut add = |i: usize, target: (f64, f64), from: f64, change: f64| {
-            for (slope, t) in slopes.iter_mut().zip(steps) {
-                *slope += loss.slope(i, target, from + t * change) * change;
-            }
-        };
-        match self.margins {
-            Some((from, to)) => {
-                let ends = targets.iter().zip(from).zip(to).enumerate();
-                ends.for_each(|(i, ((&target, &from), &to))| add(i, target, from, to - from));
-            }
-            None => {
-                let (last, bias) = (self.start.len() - 1, self.part.bias);
-                let of = |row: crate::block::Row, w: &[f64]| row.dot(w) + bias * w[last];
-                rows.scan(|i, row, y, c| add(i, (y, c), of(row, self.start), of(row, self.direction)))?;
-            }
-        }
-        Ok(slopes)
-    }
 }

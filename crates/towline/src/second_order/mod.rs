@@ -5,14 +5,18 @@
 //!
 //! | loss | method |
 //! | --- | --- |
-//! | with a continuous slope | Newton's method with the exact Hessian (`newton`) |
+//! | with a continuous slope | Newton's method with the exact Hessian (`newton`, `one_output`; `sparse` for l1 and elastic net) |
 //! | made of straight pieces | the method of multipliers around it (`multipliers`), or an interior point method (`interior_point`) |
-//! | squared, with l2, l1, elastic-net or no penalty | normal equations from one scan (`least_squares`) |
+//! | softmax | the same with a Hessian of K d x K d (`softmax`) |
+//! | of Crammer and Singer | an interior point method with a matrix of that size (`class_margins`) |
+//! | squared, with any penalty | normal equations from one scan (`least_squares`; `lasso`, and `rounded` for groups and the nuclear norm) |
 //!
 //! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of the rows comes
 //! first (`sample`), so that most iterations are cheap.
 mod band;
+mod block_gram;
 mod choose;
+mod class_margins;
 mod error;
 mod factor;
 mod few_rows;
@@ -25,11 +29,17 @@ mod line_search;
 mod moments;
 mod multipliers;
 mod newton;
+mod norms;
+mod one_output;
 mod piecewise;
+mod rounded;
 mod rows;
 mod sample;
 mod session;
+mod several_outputs;
 mod smooth;
+mod softmax;
+mod sparse;
 mod train;
 mod widen;
 

@@ -7,7 +7,8 @@
 //! steps (semismooth, as Li, Sun and Toh 2018 have it for the Lasso), whatever the scale of columns and C, and only rows on a parabola
 //! have a part in its matrix. In the end those are the rows at their kink.
 use super::band::Band;
-use super::newton::{Newton, Quadratic, RowLoss};
+use super::newton::{Function, Newton};
+use super::one_output::{Quadratic, RowLoss, Smooth};
 use crate::loss::{Loss, PiecewiseLinear};
 use crate::newton::Rows;
 use crate::trainer::TrainError;
@@ -115,9 +116,11 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     let mut state = State::at(loss, part, &w, rows, radius)?;
     for problem in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma };
-        let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
+        let mut newton = Newton::begin(Smooth::new(smoothed, part, len), w, rows)?;
         let ended = solve_one(&mut newton, rows, tolerance, &mut stop)?;
-        let Newton { w: found, margins, scans: steps, .. } = newton;
+        let Newton { mut function, w: found, scans: steps, .. } = newton;
+        let margins = function.take_margins();
+        drop(function);
         w = found;
         let is_last = ended || problem + 1 == MOST_PROBLEMS;
         state.advance(loss, part, (&w, margins.as_deref()), rows, (sigma, is_last))?;
@@ -133,14 +136,14 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
 
 /// Newton steps until a problem is solved well enough. True if the whole is, or has to end.
 fn solve_one<L: PiecewiseLinear, R: Rows>(
-    newton: &mut Newton<Smoothed<L>>,
+    newton: &mut Newton<Smooth<Smoothed<L>>>,
     rows: &mut R,
     tolerance: f64,
     stop: &mut impl FnMut(&[f64], f64) -> bool,
 ) -> Result<bool, TrainError> {
     for _ in 0..MOST_STEPS {
-        let (gap, losses) = newton.row_gaps;
-        let objective = (losses + newton.penalty()).abs();
+        let (gap, losses) = newton.function.row_gaps();
+        let objective = (losses + newton.function.penalty(&newton.w)).abs();
         let enough = tolerance * objective;
         let promised = newton.promised();
         let whole = gap + newton.gap();

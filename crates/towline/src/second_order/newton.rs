@@ -1,16 +1,8 @@
-//! Newton's method with the exact d x d Hessian, for losses with a continuous slope.
+//! Newton's method with the exact Hessian, for functions with a continuous slope, and such with a sum of |w| beside it.
 //!
-//! ```text
-//! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)
-//! d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F        w ← w + td
-//! ```
-//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as t = 1 will do. Where
-//! it will not, t minimises F along d (line_search.rs). The steps do not depend on how columns are scaled, nor does the Cholesky
-//! factor.
-use super::factor::Factor;
-use super::gram::Gram;
-use super::line_search::{self, Line, search};
-use crate::loss::SmoothLoss;
+//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as the whole step will do.
+//! Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how columns are scaled.
+use super::line_search::{CUTS, Ends, Line, search};
 use crate::newton::Rows;
 use crate::trainer::TrainError;
 
@@ -23,227 +15,144 @@ const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-12;
 
-/// The part of F that is not the losses.
-#[derive(Clone, Copy, Debug)]
-pub struct Quadratic<'a> {
-    /// ρ; 0 for a weight that is free of the penalty. The constant feature is the last one.
-    pub ridge: &'a [f64],
-    /// v̄: what rows that are left out add to the gradient.
-    pub shift: &'a [f64],
-    /// The value of the constant feature.
-    pub bias: f64,
-}
+/// What Newton's method minimises: a sum over rows, and a penalty.
+pub trait Function {
+    /// F at w, by one scan. Gradient, Hessian and margins are those of w afterwards; curvatures are those of majorants if that is asked for.
+    fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError>;
 
-impl Quadratic<'_> {
-    /// ½ Σ ρw² - v̄·w.
-    pub fn value(&self, w: &[f64]) -> f64 {
-        let terms = w.iter().zip(self.ridge).zip(self.shift);
-        terms.map(|((w, ridge), shift)| (0.5 * ridge * w - shift) * w).sum()
-    }
+    /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less than F: without a bound where F
+    /// falls along a weight without being curved.
+    fn direction(&mut self, w: &[f64]) -> (Vec<f64>, f64);
 
-    /// Its gradient.
-    pub fn gradient(&self, w: &[f64]) -> Vec<f64> {
-        w.iter().zip(self.ridge).zip(self.shift).map(|((w, ridge), shift)| ridge * w - shift).collect()
-    }
-}
+    /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual variables.
+    fn gap(&self, w: &[f64]) -> f64;
 
-/// What Newton's method asks of the loss of a row, its weight included.
-pub trait RowLoss: Copy {
-    /// The loss of row `i` at margin z.
-    fn value(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+    /// Margins of all rows at the weights that were looked at last, to keep, where rows are in memory.
+    fn take_margins(&mut self) -> Option<Vec<f64>>;
 
-    /// Its slope.
-    fn slope(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+    /// The derivatives of F at start + t·direction along the direction, for each t of `steps`. One scan where rows are not in memory.
+    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError>;
 
-    /// Its second derivative, or that of a majorant.
-    fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
+    /// The derivative of F along a direction at w, which was looked at last, on the side to which it goes.
+    fn slope(&self, w: &[f64], direction: &[f64]) -> f64;
 
-    /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as its dual variable, and that loss.
-    #[inline(always)]
-    fn gap(&self, _i: usize, _target: (f64, f64), _z: f64) -> (f64, f64) {
-        (0.0, 0.0)
-    }
-}
-
-/// A loss that knows no row from another.
-#[derive(Clone, Copy)]
-pub struct Same<L>(pub L);
-
-impl<L: SmoothLoss> RowLoss for Same<L> {
-    #[inline(always)]
-    fn value(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
-        c * self.0.value(y, z)
-    }
-
-    #[inline(always)]
-    fn slope(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
-        c * self.0.slope(y, z)
-    }
-
-    #[inline(always)]
-    fn second(&self, _i: usize, (y, c): (f64, f64), z: f64, majorant: bool) -> f64 {
-        c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
+    /// Whether the Hessian lacks columns along which F would fall more than by this: then w is worth another look.
+    fn lacks_columns(&self, w: &[f64], promised: f64) -> bool {
+        let _ = (w, promised);
+        false
     }
 }
 
 /// A run of Newton's method.
-pub struct Newton<'a, L> {
-    loss: L,
-    part: Quadratic<'a>,
-    gram: Gram,
-    factor: Factor,
+pub struct Newton<F> {
+    /// What is minimised.
+    pub function: F,
     /// The weights so far.
     pub w: Vec<f64>,
     /// F there.
     pub objective: f64,
-    /// ∇F there.
-    pub gradient: Vec<f64>,
     /// Scans so far.
     pub scans: u64,
-    /// w·x of each row, where rows are in memory.
-    pub margins: Option<Vec<f64>>,
-    /// Sums of [`RowLoss::gap`] over rows.
-    pub row_gaps: (f64, f64),
     /// The direction from w and what it promises, once it has been asked for: a factorisation is made once.
     ahead: Option<(Vec<f64>, f64)>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
 }
 
-impl<'a, L: RowLoss> Newton<'a, L> {
-    /// Bytes of memory for so many weights, and rows that are in memory.
-    pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
-    }
-
-    /// Begins at `w`; rows have about `len` values.
-    pub fn begin<R: Rows>(
-        loss: L,
-        part: Quadratic<'a>,
-        w: Vec<f64>,
-        len: f64,
-        rows: &mut R,
-    ) -> Result<Self, TrainError> {
-        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
-        let mut newton = Newton {
-            loss,
-            part,
-            gram,
-            factor,
-            w,
-            objective: 0.0,
-            gradient: Vec::new(),
-            scans: 0,
-            margins: rows.are_in_memory().then(|| Vec::with_capacity(rows.most())),
-            row_gaps: (0.0, 0.0),
-            ahead: None,
-            cautious: true,
-        };
-        newton.objective = newton.evaluate(rows)?;
+impl<F: Function> Newton<F> {
+    /// Begins at `w`.
+    pub fn begin<R: Rows>(function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
+        let mut newton = Newton { function, w, objective: 0.0, scans: 0, ahead: None, cautious: true };
+        newton.objective = newton.look(rows)?;
         Ok(newton)
     }
 
-    /// F at w; gradient, Hessian and margins are those of w afterwards.
-    fn evaluate<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
-        let Newton { loss, part, gram, w, margins, cautious, .. } = self;
-        let (last, bias) = (w.len() - 1, part.bias);
-        let mut gradient = part.gradient(w);
-        let (mut losses, mut row_gaps) = (0.0, (0.0, 0.0));
-        gram.clear();
-        margins.iter_mut().for_each(Vec::clear);
-        rows.scan(|i, row, y, c| {
-            let z = row.dot(w) + bias * w[last];
-            if let Some(margins) = margins {
-                margins.push(z);
-            }
-            losses += loss.value(i, (y, c), z);
-            let (gap, other) = loss.gap(i, (y, c), z);
-            row_gaps = (row_gaps.0 + gap, row_gaps.1 + other);
-            let (slope, second) = (loss.slope(i, (y, c), z), loss.second(i, (y, c), z, *cautious));
-            if slope != 0.0 {
-                row.add_to(&mut gradient, slope);
-                gradient[last] += slope * bias;
-            }
-            if second > 0.0 {
-                gram.add(row, &[bias], second);
-            }
-        })?;
-        gram.flush();
+    fn look<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
         self.ahead = None;
         self.scans += 1;
-        (self.gradient, self.row_gaps) = (gradient, row_gaps);
-        Ok(self.part.value(&self.w) + losses)
+        self.function.look(&self.w, self.cautious, rows)
     }
 
-    /// ½ Σ ρw² - v̄·w.
-    pub fn penalty(&self) -> f64 {
-        self.part.value(&self.w)
-    }
-
-    /// The gap of the slopes as dual variables, but for what an intercept asks of them: Σ g²/(2ρ).
+    /// See [`Function::gap`].
     pub fn gap(&self) -> f64 {
-        let squares = self.gradient.iter().zip(self.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
-        squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
+        self.function.gap(&self.w)
     }
 
-    /// Half of the squared Newton decrement: about what F can still fall by.
+    /// About what F can still fall by: half of the squared Newton decrement, where there is no kink.
     pub fn promised(&mut self) -> f64 {
-        let ahead = self.ahead.take().unwrap_or_else(|| self.direction());
+        let ahead = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
         self.ahead.insert(ahead).1
     }
 
-    /// The Newton direction, and what it promises: no bound where F falls along a weight without being curved.
-    fn direction(&mut self) -> (Vec<f64>, f64) {
-        let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        self.factor.find(&self.gram, self.part.ridge);
-        self.factor.solve(&self.gram, self.part.ridge, &mut direction);
-        let slope: f64 = direction.iter().zip(&self.gradient).map(|(d, g)| d * g).sum();
-        let ends = self.gradient.iter().zip(self.part.ridge).enumerate();
-        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.gram.at(j, j) + ridge == 0.0);
-        (direction, if is_flat && !self.cautious { f64::INFINITY } else { -0.5 * slope })
+    /// Whether the next step is another look, see [`Function::lacks_columns`].
+    pub fn lacks_columns(&mut self) -> bool {
+        let promised = self.promised();
+        self.function.lacks_columns(&self.w, promised)
     }
 
     /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (mut direction, mut promised) = self.ahead.take().unwrap_or_else(|| self.direction());
+        let (mut direction, mut promised) = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
+        if self.function.lacks_columns(&self.w, promised) {
+            self.objective = self.look(rows)?;
+            return Ok(true);
+        }
         if (promised <= 0.0 || promised == f64::INFINITY) && !self.cautious {
             // No row that would tell has a second derivative here.
             self.cautious = true;
-            self.objective = self.evaluate(rows)?;
-            (direction, promised) = self.direction();
+            self.objective = self.look(rows)?;
+            (direction, promised) = self.function.direction(&self.w);
         }
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
         self.cautious = promised > NEARBY * self.objective;
         let (before, start) = (self.objective, self.w.clone());
-        let margins = self.margins.as_mut().map(std::mem::take);
+        let margins = self.function.take_margins();
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
-        let after = self.evaluate(rows)?;
-        // Majorants make short steps: most of the slope may be left at the end of one.
-        let left: f64 = self.gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
-        let is_short = left < -2.0 * SHORT * promised && promised > NOISE * before.abs();
+        let after = self.look(rows)?;
         // So near the optimum, sums over rows do not tell any more which F is less; the step is right all the same.
         let noise = NOISE * before.abs();
-        let is_enough = before - after >= ENOUGH * promised && !is_short;
+        let is_enough = before - after >= ENOUGH * promised && !self.is_short(&direction, promised, noise);
         if is_enough || promised <= noise && after <= before + 10.0 * noise {
             self.objective = after;
             return Ok(true);
         }
-        let margins = margins.as_deref().zip(self.margins.as_deref());
-        let line = Line { part: self.part, start: &start, direction: &direction, margins };
-        let (t, scans) = search(self.loss, &line, rows)?;
+        let (t, scans) = self.search(rows, margins, &start, &direction)?;
         self.scans += scans;
         self.cautious |= t < ENOUGH;
         self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
-        let found = self.evaluate(rows)?;
+        let found = self.look(rows)?;
         if found >= before || found.is_nan() {
             // Back to where it was, with curvatures that never promise too much.
             (self.w, self.cautious) = (start, true);
-            self.objective = self.evaluate(rows)?;
+            self.objective = self.look(rows)?;
             return Ok(false);
         }
         self.objective = found;
         Ok(true)
+    }
+
+    /// Whether most of the slope is left at the end of a step: majorants make short ones.
+    fn is_short(&self, direction: &[f64], promised: f64, noise: f64) -> bool {
+        promised > noise && self.function.slope(&self.w, direction) < -2.0 * SHORT * promised
+    }
+
+    /// The t that minimises F(start + t·direction), and the scans that it took.
+    fn search<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        from: Option<Vec<f64>>,
+        start: &[f64],
+        direction: &[f64],
+    ) -> Result<(f64, u64), TrainError> {
+        let (mut targets, to) = (Vec::new(), self.function.take_margins());
+        if from.is_some() {
+            targets.reserve_exact(rows.most());
+            rows.scan(|_, _, y, c| targets.push((y, c)))?;
+        }
+        let ends = from.as_deref().zip(to.as_deref());
+        let ends = ends.map(|(from, to)| Ends { targets: &targets, from, to });
+        search(&self.function, &Line { start, direction, ends }, rows)
     }
 }

@@ -4,9 +4,9 @@
 use super::band::Band;
 use super::interior_point::{self, InteriorPoint};
 use super::multipliers;
-use super::newton::{Newton, Quadratic, Same};
-use super::rows::{Subset, TaskRows};
-use super::sample::{GOOD_START, Sample};
+use super::one_output::{Quadratic, Same, Smooth};
+use super::rows::TaskRows;
+use super::sample::{GOOD_START, from_sample};
 use super::session::Session;
 use crate::budget::{Budget, Reservation};
 use crate::loss::{PiecewiseLinear, Squared};
@@ -36,15 +36,14 @@ pub fn train<L: PiecewiseLinear>(
     let beside = row_bytes(L::TERMS as u64);
     let by_scans = !rows.are_in_memory();
     let (tolerance, mut band) = (further(rows) * session.limits.options().tolerance, None);
-    if session.relative_gap() > GOOD_START
-        && let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)?
-    {
-        let mut some = Subset::new(sample.block(rows), &sample.rows);
-        let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
-        w = multipliers::solve(loss, part, (w, len), &mut some, (SAMPLE_TOLERANCE, None), stop)?.w;
-        if by_scans {
-            band = Some(Band::of(loss, part, &w, &mut some, Some(tolerance))?);
-        }
+    if session.relative_gap() > GOOD_START {
+        let sizes = (w.len() as u64, beside);
+        (w, band) = from_sample((w, band), rows, sizes, budget, |(w, _), some| {
+            let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
+            let w = multipliers::solve(loss, part, (w, len), some, (SAMPLE_TOLERANCE, None), stop)?.w;
+            let band = if by_scans { Some(Band::of(loss, part, &w, some, Some(tolerance))?) } else { None };
+            Ok((w, band))
+        })?;
     }
     all_rows(loss, rows, part, (w, len, band), budget, session)
 }
@@ -56,7 +55,7 @@ fn further(rows: &TaskRows) -> f64 {
 
 /// Bytes of memory for each row in memory.
 pub fn row_bytes(terms: u64) -> u64 {
-    let newton = Newton::<Same<Squared>>::bytes(0, 1);
+    let newton = Smooth::<Same<Squared>>::bytes(0, 1);
     (newton + multipliers::row_bytes(terms)).max(interior_point::row_bytes(terms))
 }
 

@@ -1,5 +1,5 @@
 //! A part of the rows that stands for all of them, so that most iterations are cheap ones.
-use super::rows::TaskRows;
+use super::rows::{Subset, TaskRows};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::trainer::TrainError;
@@ -17,16 +17,30 @@ const FEWEST: u64 = 1000;
 pub const GOOD_START: f64 = 0.05;
 
 /// Rows that were chosen, each with its target and a weight that makes up for those that were not.
-pub struct Sample {
+struct Sample {
     /// By number in the block.
-    pub rows: Vec<(u32, f64, f64)>,
+    rows: Vec<(u32, f64, f64)>,
     /// The rows themselves, where not all are in memory.
     own: Option<(Block, Reservation)>,
 }
 
+/// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample, the start.
+pub fn from_sample<T>(
+    start: T,
+    rows: &mut TaskRows,
+    (features, beside): (u64, u64),
+    budget: &Budget,
+    solve: impl FnOnce(T, &mut Subset) -> Result<T, TrainError>,
+) -> Result<T, TrainError> {
+    match Sample::of(rows, features, beside, budget)? {
+        Some(sample) => solve(start, &mut Subset::new(sample.block(rows), &sample.rows)),
+        None => Ok(start),
+    }
+}
+
 impl Sample {
     /// A sample, if there are enough rows for one: evenly spread where they are in memory, else whole blocks. Each row takes `beside` bytes more.
-    pub fn of(rows: &mut TaskRows, features: u64, beside: u64, budget: &Budget) -> Result<Option<Sample>, TrainError> {
+    fn of(rows: &mut TaskRows, features: u64, beside: u64, budget: &Budget) -> Result<Option<Sample>, TrainError> {
         let shape = rows.store_rows().store().shape();
         let count = rows.count().map_or(shape.rows, |count| count as u64);
         let wanted = (ROWS_PER_FEATURE * features).max(count / MOST_PART).max(FEWEST);
@@ -58,7 +72,7 @@ impl Sample {
     }
 
     /// Where its rows lie.
-    pub fn block<'a>(&'a self, rows: &'a TaskRows) -> &'a Block {
+    fn block<'a>(&'a self, rows: &'a TaskRows) -> &'a Block {
         let own = self.own.as_ref().map(|(block, _)| block);
         own.or(rows.store_rows().memory()).expect("rows of a sample are in memory")
     }

@@ -4,10 +4,12 @@ use std::time::Instant;
 use super::rows::{StoreRows, TaskRows};
 use crate::block::Row;
 use crate::loss::Loss;
+use crate::loss::joint::{JointLoss, JointRow};
+use crate::penalty::AnyPenalty;
 use crate::solver::RowState;
 use crate::trainer::{
-    Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
-    TrainError, Trained, WeightsNow,
+    Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
+    TrainError, Trained, WeightsNow, add_row, margins_of, weigh,
 };
 
 /// One model in training.
@@ -127,6 +129,90 @@ impl<'a> Session<'a> {
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
         self.scans += 1;
         self.since = 0.0;
+        self.certify_seconds += begin.elapsed().as_secs_f64();
+        Ok(self.note(rows, w, certificate))
+    }
+
+    /// Certifies `w` with its slopes as dual variables, which are left in `duals`, by one scan. What is known of them from the last one: the sums of those
+    /// below and above 0, and about what Σ βx is.
+    pub fn certify_slopes<L: Loss>(
+        &mut self,
+        loss: L,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+        (dual_sums, sums): ([f64; 2], &[f64]),
+    ) -> Result<Option<Status>, TrainError> {
+        let begin = Instant::now();
+        let (objective, last) = (&self.task.objective, w.len() - 1);
+        let (penalty, bias, intercept) = (&objective.penalty, objective.bias, objective.intercept);
+        let mut scan = ProximalScan::new(intercept.then_some(dual_sums));
+        // Where the penalty binds Σ βx, multiples of the dual variables that are feasible are what counts. Without a penalty there are none.
+        if !matches!(penalty, AnyPenalty::None(_)) {
+            scan.set_scales(penalty.dual_scales(&sums[..w.len() - usize::from(intercept)]));
+        }
+        let (mut v, mut count) = (vec![0.0; w.len()], 0u64);
+        rows.scan_positions(|position, _, row, y, c| {
+            let z = row.dot(w) + bias * w[last];
+            let (low, high) = loss.dual_bounds(y, c);
+            let state = RowState { y, c, sq_norm: 0.0, beta: (-c * loss.slope(y, z)).clamp(low, high) };
+            let beta = scan.add_margin(loss, &state, z);
+            duals[position as usize] = beta;
+            row.add_to(&mut v, beta);
+            v[last] += beta * bias;
+            count += 1;
+        })?;
+        if count == 0 {
+            return Err(TrainError::NoWeight);
+        }
+        let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
+        self.scans += 1;
+        self.certify_seconds += begin.elapsed().as_secs_f64();
+        Ok(self.note(rows, w, certificate))
+    }
+
+    /// The same for a model of several outputs, whose weights and dual variables lie side by side for each column and row. `find` is called first, with
+    /// number, values, target and weight of each row, to find its dual variables.
+    pub fn certify_joint<M: JointLoss>(
+        &mut self,
+        loss: M,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+        mut find: impl FnMut(usize, Row, (f64, f64), &mut [f64]),
+    ) -> Result<Option<Status>, TrainError> {
+        let begin = Instant::now();
+        let objective = &self.task.objective;
+        let (penalty, bias, intercept, width) =
+            (&objective.penalty, objective.bias, objective.intercept, objective.width());
+        let (mut sums, mut weights) = (vec![0.0; width], vec![0.0; width]);
+        rows.scan_positions(|position, number, row, y, c| {
+            let betas = &mut duals[position as usize * width..][..width];
+            find(number, row, (y, c), betas);
+            loss.bring_in(&[y], betas, c);
+            sums.iter_mut().zip(betas).for_each(|(sum, beta)| *sum += *beta);
+            weigh::<M>(&[y], c, &mut weights);
+        })?;
+        if weights.iter().all(|weight| *weight == 0.0) {
+            return Err(TrainError::NoWeight);
+        }
+        let balance = if intercept { Balance::new::<M>(&sums, &weights) } else { None };
+        let mut scan = ProximalScan::new(None);
+        let mut v = vec![0.0; w.len()];
+        let (mut margins, mut room, mut steps) = (vec![0.0; width], vec![0.0; width], Vec::with_capacity(width));
+        rows.scan_positions(|position, _, row, y, c| {
+            let betas = &mut duals[position as usize * width..][..width];
+            if let Some(balance) = &balance {
+                balance.apply::<M>(&[y], c, betas);
+            }
+            margins_of(row, w, bias, &mut margins);
+            scan.add_joint(loss, JointRow { target: &[y], c, curvature: 0.0 }, &margins, betas, &mut room);
+            steps.clear();
+            steps.extend((0..).zip(betas.iter().copied()).filter(|step| step.1 != 0.0));
+            add_row(row, &mut v, width, bias, &steps);
+        })?;
+        let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width });
+        self.scans += 1;
         self.certify_seconds += begin.elapsed().as_secs_f64();
         Ok(self.note(rows, w, certificate))
     }

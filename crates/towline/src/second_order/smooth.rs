@@ -1,8 +1,10 @@
 //! Training with Newton steps: on a sample of the rows first, then on all of them.
-use super::newton::{Newton, Quadratic, Same};
-use super::rows::{Subset, TaskRows};
-use super::sample::{GOOD_START, Sample};
+use super::newton::{Function, Newton};
+use super::one_output::{Same, Smooth};
+use super::rows::TaskRows;
+use super::sample::{GOOD_START, from_sample};
 use super::session::Session;
+use super::sparse::Sparse;
 use super::widen;
 use crate::budget::Budget;
 use crate::loss::SmoothLoss;
@@ -23,35 +25,91 @@ const MOST_STEPS: usize = 100;
 /// Steps on a sample, at most.
 const SAMPLE_STEPS: usize = 30;
 
-/// Trains one model.
-pub fn train<L: SmoothLoss>(
-    loss: L,
+/// A function whose minimum is a model.
+pub trait Model: Function {
+    /// Margins of a row, and dual variables.
+    fn width(&self) -> usize;
+
+    /// Weights from which Newton's method does well, and the scans that it took to find them.
+    fn approach<R: Rows>(&self, w: Vec<f64>, _rows: &mut R, _session: &Session) -> Result<(Vec<f64>, u64), TrainError> {
+        Ok((w, 0))
+    }
+
+    /// Certifies w with its slopes as dual variables, which are left in `duals` by position. Returns how the run ended, if it did.
+    fn certify(
+        &self,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+        session: &mut Session,
+    ) -> Result<Option<Status>, TrainError>;
+}
+
+impl<L: SmoothLoss> Model for Smooth<'_, Same<L>> {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn approach<R: Rows>(&self, w: Vec<f64>, rows: &mut R, session: &Session) -> Result<(Vec<f64>, u64), TrainError> {
+        let stop = || session.reason_to_stop().is_some();
+        widen::approach(self.look.loss.0, self.look.part, (w, self.len), rows, stop)
+    }
+
+    fn certify(
+        &self,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+        session: &mut Session,
+    ) -> Result<Option<Status>, TrainError> {
+        session.certify_slopes(self.look.loss.0, rows, w, duals, (self.look.dual_sums, &self.look.sums(w)))
+    }
+}
+
+impl<L: SmoothLoss> Model for Sparse<'_, Same<L>> {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn certify(
+        &self,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+        session: &mut Session,
+    ) -> Result<Option<Status>, TrainError> {
+        session.certify_slopes(self.look.loss.0.0, rows, w, duals, (self.look.dual_sums, &self.look.sums(w)))
+    }
+}
+
+/// Trains one model from `w` on, which is near the optimum or not.
+pub fn train<M: Model>(
+    mut model: M,
     rows: &mut TaskRows,
-    part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
+    (mut w, is_near): (Vec<f64>, bool),
     budget: &Budget,
     mut session: Session,
 ) -> Result<Trained, TrainError> {
-    if session.relative_gap() > GOOD_START
-        && let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)?
-    {
-        let block = sample.block(rows);
-        let mut some = Subset::new(block, &sample.rows);
-        w = widen::approach(loss, part, (w, len), &mut some, || session.reason_to_stop().is_some())?.0;
-        let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
-        for _ in 0..SAMPLE_STEPS {
-            let promised = newton.promised();
-            let gap = promised / newton.objective.abs();
-            if gap <= SAMPLE_TOLERANCE || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(&mut some)? {
-                break;
+    let width = model.width();
+    if !is_near && session.relative_gap() > GOOD_START {
+        let sizes = (w.len() as u64, 2 * 8 * width as u64);
+        (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), some| {
+            let w = model.approach(w, some, &session)?.0;
+            let mut newton = Newton::begin(model, w, some)?;
+            for _ in 0..SAMPLE_STEPS {
+                let gap = newton.promised() / newton.objective.abs();
+                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns();
+                if is_solved || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(some)? {
+                    break;
+                }
             }
-        }
-        w = newton.w;
+            Ok((newton.function, newton.w))
+        })?;
     }
-    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
+    let (w, scans) = model.approach(w, rows, &session)?;
     session.scans += scans;
-    let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
-    let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
+    let mut newton = Newton::begin(model, w, rows)?;
+    let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize * width];
     let tolerance = session.limits.options().tolerance;
     let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
@@ -61,12 +119,12 @@ pub fn train<L: SmoothLoss>(
         session.iterated(0.0, Some(&newton.w), gap.max(promised) / newton.objective);
         let stop = session.reason_to_stop();
         // Rounding has the last word: F does not fall any more, nor does the gradient.
-        stalls = if gap < 0.97 * best { 0 } else { stalls + 1 };
-        best = best.min(gap);
-        let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS && promised <= NOISE * newton.objective;
+        let is_flat = promised <= NOISE * newton.objective;
+        stalls = if is_flat && gap >= 0.97 * best { stalls + 1 } else { 0 };
+        best = if is_flat { best.min(gap) } else { f64::INFINITY };
+        let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS;
         if near || stop.is_some() || settled {
-            slopes(loss, rows, &newton.w, part.bias, &mut duals)?;
-            let ended = session.certify(loss, rows, &newton.w, &mut duals, |_, _, _| {})?;
+            let ended = newton.function.certify(rows, &newton.w, &mut duals, &mut session)?;
             if let Some(status) = ended.or(stop).or(settled.then_some(Status::OutOfPasses)) {
                 return session.finish(rows, duals, status);
             }
@@ -77,15 +135,15 @@ pub fn train<L: SmoothLoss>(
 
 /// Minimises over rows in memory until the gradient says that the gap is below `tolerance`, and returns weights, slopes as dual variables, and scans.
 pub fn solve<L: SmoothLoss, R: Rows>(
-    loss: L,
-    part: Quadratic,
-    (w, len): (Vec<f64>, f64),
+    function: Smooth<Same<L>>,
+    w: Vec<f64>,
     rows: &mut R,
     tolerance: f64,
     session: &mut Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
-    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
-    let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
+    let (loss, bias) = (function.look.loss.0, function.look.part.bias);
+    let (w, scans) = function.approach(w, rows, session)?;
+    let mut newton = Newton::begin(function, w, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
         let promised = newton.promised();
@@ -101,24 +159,8 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     let last = w.len() - 1;
     rows.scan(|_, row, y, c| {
         let (low, high) = loss.dual_bounds(y, c);
-        let z = row.dot(&w) + part.bias * w[last];
+        let z = row.dot(&w) + bias * w[last];
         duals.push((-c * loss.slope(y, z)).clamp(low, high));
     })?;
     Ok((w, duals, scans + newton.scans))
-}
-
-/// β = -cL' at w.
-fn slopes<L: SmoothLoss>(
-    loss: L,
-    rows: &mut TaskRows,
-    w: &[f64],
-    bias: f64,
-    duals: &mut [f64],
-) -> Result<(), TrainError> {
-    let last = w.len() - 1;
-    rows.scan_positions(|position, _, row, y, c| {
-        let (low, high) = loss.dual_bounds(y, c);
-        let z = row.dot(w) + bias * w[last];
-        duals[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
-    })
 }

@@ -2,39 +2,48 @@
 use std::sync::Arc;
 
 use super::choose::{Candidate, reduced_shape};
+use super::class_margins::ClassMargins;
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts, one_scan_each};
-use super::newton::{Newton, Quadratic, Same};
+use super::one_output::{Quadratic, Same, Smooth};
 use super::piecewise::Turn;
 use super::rows::{StoreRows, Subset, TaskRows};
 use super::session::Session;
-use super::{few_rows, multipliers, piecewise, smooth};
+use super::softmax::SoftmaxSum;
+use super::sparse::Sparse;
+use super::{few_rows, multipliers, piecewise, several_outputs, smooth};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
 use crate::objective::Objective;
+use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, Shape};
 use crate::trainer::{
     Certificate, Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained,
 };
 
 /// Bytes of memory besides the rows, which are in memory or not.
-pub fn bytes(shape: &Shape, solver: Solver, in_memory: bool) -> u64 {
+pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bool) -> u64 {
     let size = shape.columns + 1;
     let of_rows = 8 * shape.rows + if in_memory { TaskRows::bytes(shape.rows) } else { 0 };
+    // Of rows that are on disk no margins are kept.
+    let of_kept = if in_memory { shape.rows } else { 0 };
+    let width = objective.width() as u64;
     let method = match solver {
         Solver::Gram => {
-            let targets = u64::from(shape.layout.targets);
-            return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, targets);
+            return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, objective);
         }
+        Solver::Multipliers if width > 1 => ClassMargins::bytes(width, size, shape.rows) + 8 * (width - 1) * shape.rows,
+        Solver::Newton if width > 1 => SoftmaxSum::bytes(width, size, of_kept) + 8 * (width - 1) * shape.rows,
         // Two terms a row, at most.
         Solver::Multipliers if in_memory => {
-            Newton::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(2)
+            Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(2)
         }
         Solver::Multipliers => {
-            return Newton::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(2);
+            return Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(2);
         }
-        _ => Newton::<Same<Squared>>::bytes(size, if in_memory { shape.rows } else { 0 }),
+        _ if l1_part(&objective.penalty) > 0.0 => Sparse::<Same<Squared>>::bytes(size, of_kept),
+        _ => Smooth::<Same<Squared>>::bytes(size, of_kept),
     };
     method + of_rows
 }
@@ -80,7 +89,7 @@ pub fn train_path(
     };
     // Where rows are fewer than features, matrices are of rows by rows.
     let size = if reduced.is_some() { reduced_shape(&shape) } else { shape };
-    let _paid = budget.reserve("second-order solver", bytes(&size, solver, in_memory))?;
+    let _paid = budget.reserve("second-order solver", bytes(&size, solver, &tasks[0].objective, in_memory))?;
     let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let before = number.checked_sub(models).map(|before| &all[before]);
@@ -91,7 +100,13 @@ pub fn train_path(
         let session = Session::new(task, solver, &rows, &limits, observer);
         let reduced = reduced.as_ref().map(|(rows, _)| rows);
         let start = before.map_or(&task.start_weights, |trained| &trained.weights);
-        let run = Run { rows: &mut rows, reduced, task, start, budget, session };
+        let is_near = before.is_some() || task.start.is_some() && !task.start_weights.is_empty();
+        if task.objective.width() > 1 {
+            let start = (&start[..], is_near);
+            all.push(several_outputs::train(&mut rows, task, start, budget, session)?);
+            continue;
+        }
+        let run = Run { rows: &mut rows, reduced, task, start, is_near, budget, session };
         all.push(match task.objective.loss.visit_piecewise(run) {
             Ok(trained) => trained,
             Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
@@ -113,9 +128,8 @@ fn from_moments(
     let Some(parts) = Parts::sum(rows, tasks, budget, || session.iterated(0.0, None, f64::NAN))? else {
         return tasks.iter().map(|task| unsolved(rows, task, limits, &mut *observer)).collect();
     };
-    let width = tasks[0].objective.width() as u64;
-    let _paid =
-        budget.reserve("normal equations", Moments::bytes(&shape) + least_squares::bytes(shape.columns, width))?;
+    let equations = least_squares::bytes(shape.columns, &tasks[0].objective);
+    let _paid = budget.reserve("normal equations", Moments::bytes(&shape) + equations)?;
     let mut trained: Vec<Trained> = Vec::with_capacity(tasks.len());
     let mut moments: Option<(usize, Moments)> = None;
     for (number, task) in tasks.iter().enumerate() {
@@ -159,12 +173,28 @@ fn unsolved(
     session.finish_at(1, (nothing.clone(), nothing), certificate)
 }
 
+/// What λ|w| has of a penalty.
+pub fn l1_part(penalty: &AnyPenalty) -> f64 {
+    penalty.soft_threshold(1.0).map_or(0.0, |map| map.threshold)
+}
+
+/// What ½λw² has of it.
+pub fn l2_part(penalty: &AnyPenalty) -> f64 {
+    match penalty {
+        AnyPenalty::L2(penalty) => penalty.lambda,
+        AnyPenalty::ElasticNet(penalty) => penalty.parts().1.lambda,
+        _ => 0.0,
+    }
+}
+
 struct Run<'a> {
     rows: &'a mut StoreRows,
     /// Rows with the same products and fewer features, where there are fewer rows than features.
     reduced: Option<&'a Block>,
     task: &'a Task,
     start: &'a [f64],
+    /// Whether that is of a model like this one.
+    is_near: bool,
     budget: &'a Budget,
     session: Session<'a>,
 }
@@ -173,6 +203,8 @@ struct Run<'a> {
 struct Begin {
     w: Vec<f64>,
     ridge: Vec<f64>,
+    /// What |w| costs.
+    bounds: Vec<f64>,
     shift: Vec<f64>,
     /// Values of a row, on average.
     len: f64,
@@ -182,13 +214,14 @@ impl Begin {
     fn of(task: &Task, start: &[f64], shape: &Shape) -> Begin {
         let size = shape.columns as usize + 1;
         let Objective { penalty, intercept, .. } = &task.objective;
-        let mut ridge = vec![penalty.lambda(); size];
+        let (mut ridge, mut bounds) = (vec![l2_part(penalty); size], vec![l1_part(penalty); size]);
         if *intercept {
-            ridge[size - 1] = 0.0;
+            (ridge[size - 1], bounds[size - 1]) = (0.0, 0.0);
         }
         let mut w = start.to_vec();
         w.resize(size, 0.0);
-        Begin { w, ridge, shift: vec![0.0; size], len: shape.values as f64 / shape.rows.max(1) as f64 + 1.0 }
+        let len = shape.values as f64 / shape.rows.max(1) as f64 + 1.0;
+        Begin { w, ridge, bounds, shift: vec![0.0; size], len }
     }
 
     fn part(&self, bias: f64) -> Quadratic<'_> {
@@ -211,14 +244,14 @@ fn begin_with<L: Loss>(
     let Duals::Memory(mut duals) = duals else { return Ok(None) };
     match start {
         Start::Left(left, _) if left.weights.len() == w.len() => w.copy_from_slice(&left.weights),
-        _ if task.start_weights.len() == w.len() => {}
+        _ if task.start_weights.len() == w.len() || !matches!(task.objective.penalty, AnyPenalty::L2(_)) => {}
         _ => {
             let (last, lambda, bias) = (w.len() - 1, task.objective.penalty.lambda(), task.objective.bias);
             w.fill(0.0);
             rows.scan_positions(|position, _, row, y, c| {
                 let (low, high) = loss.dual_bounds(y, c);
                 let beta = duals[position as usize].clamp(low, high);
-                if beta != 0.0 && lambda > 0.0 {
+                if beta != 0.0 {
                     row.add_to(w, beta / lambda);
                     w[last] += beta * bias / lambda;
                 }
@@ -234,18 +267,19 @@ impl SmoothLossVisitor for Run<'_> {
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
         if let Some(reduced) = self.reduced {
-            return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, _), session| {
-                smooth::solve(loss, part, begin, rows, tolerance, session)
+            return self.with_few_rows(loss, reduced, |part, (w, len), rows, (tolerance, _), session| {
+                smooth::solve(Smooth::new(Same(loss), part, len), w, rows, tolerance, session)
             });
         }
-        let Run { rows, task, start, budget, mut session, .. } = self;
-        let mut begin = Begin::of(task, start, &rows.store().shape());
-        let mut rows = TaskRows::new(rows, task);
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
-            return session.finish(&rows, duals, status);
-        }
-        let part = begin.part(task.objective.bias);
-        smooth::train(loss, &mut rows, part, (begin.w.clone(), begin.len), budget, session)
+        let start = |begin: &Begin, is_near| (begin.w.clone(), is_near);
+        self.with_all_rows(loss, |begin, part, rows, is_near, budget, session| {
+            if begin.bounds.iter().all(|bound| *bound == 0.0) {
+                let model = Smooth::new(Same(loss), part, begin.len);
+                return smooth::train(model, rows, start(begin, is_near), budget, session);
+            }
+            let model = Sparse::new(Same(loss), part, &begin.bounds, (begin.len, loss.curvature()));
+            smooth::train(model, rows, start(begin, is_near), budget, session)
+        })
     }
 }
 
@@ -260,14 +294,9 @@ impl PiecewiseVisitor for Run<'_> {
                 piecewise::solve(loss, part, begin, rows, turn, |_, gap| session.iterated(1.0, None, gap))
             });
         }
-        let Run { rows, task, start, budget, mut session, .. } = self;
-        let mut begin = Begin::of(task, start, &rows.store().shape());
-        let mut rows = TaskRows::new(rows, task);
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
-            return session.finish(&rows, duals, status);
-        }
-        let part = begin.part(task.objective.bias);
-        piecewise::train(loss, &mut rows, part, (begin.w.clone(), begin.len), budget, session)
+        self.with_all_rows(loss, |begin, part, rows, _, budget, session| {
+            piecewise::train(loss, rows, part, (begin.w.clone(), begin.len), budget, session)
+        })
     }
 }
 
@@ -275,6 +304,21 @@ impl PiecewiseVisitor for Run<'_> {
 type Found = (Vec<f64>, Vec<f64>, u64);
 
 impl Run<'_> {
+    /// Trains on rows as they are, unless what the task begins with will do.
+    fn with_all_rows<L: Loss>(
+        self,
+        loss: L,
+        train: impl FnOnce(&Begin, Quadratic, &mut TaskRows, bool, &Budget, Session) -> Result<Trained, TrainError>,
+    ) -> Result<Trained, TrainError> {
+        let Run { rows, task, start, is_near, budget, mut session, .. } = self;
+        let mut begin = Begin::of(task, start, &rows.store().shape());
+        let mut rows = TaskRows::new(rows, task);
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+            return session.finish(&rows, duals, status);
+        }
+        train(&begin, begin.part(task.objective.bias), &mut rows, is_near, budget, session)
+    }
+
     /// Solves the problem of as many features as rows; its dual variables are those of the rows as they are.
     fn with_few_rows<L: Loss>(
         self,

@@ -3,7 +3,8 @@
 //! Where residuals are thousands of δ, as with prices and the usual δ, hardly a row has a second derivative, and Newton's method
 //! creeps. Losses with the same bounds of their slope and a larger δ have no such trouble. So δ falls from a residual in
 //! the middle of all of them to its own value, and each problem starts at the solution of the one before.
-use super::newton::{Newton, Quadratic, RowLoss, Same};
+use super::newton::Newton;
+use super::one_output::{Quadratic, RowLoss, Same, Smooth};
 use crate::loss::SmoothLoss;
 use crate::newton::Rows;
 use crate::trainer::TrainError;
@@ -60,7 +61,7 @@ pub fn approach<L: SmoothLoss, R: Rows>(
     };
     drop(sizes);
     while let Some((wide, factor)) = loss.widened(radius) {
-        let mut newton = Newton::begin(Times(Same(wide), factor), part, w, len, rows)?;
+        let mut newton = Newton::begin(Smooth::new(Times(Same(wide), factor), part, len), w, rows)?;
         let mut steps = 0;
         while steps < MOST_STEPS && newton.promised() > SOLVED * newton.objective.abs() && !stop() {
             steps += 1;

@@ -41,9 +41,13 @@ impl Choice {
                 Some(found.ok_or_else(|| SecondOrderError::of(&shape, objective, solver, budget))?)
             }
         };
-        let size = |candidate: &Candidate| match candidate.by_rows {
-            true => format!("{} rows", shape.rows),
-            false => format!("{} features", shape.columns),
+        let size = |candidate: &Candidate| match objective.width() {
+            _ if candidate.by_rows => format!("{} rows", shape.rows),
+            1 => format!("{} features", shape.columns),
+            _ if candidate.solver == Solver::Gram => format!("{} features", shape.columns),
+            classes => {
+                format!("{} weights ({classes} classes of {} features)", classes as u64 * shape.columns, shape.columns)
+            }
         };
         Ok(match candidate {
             Some(found) if asked != Solver::Auto || !found.after_dual => {

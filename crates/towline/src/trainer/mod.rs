@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use balance::{Balance, weigh};
 pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
@@ -58,7 +59,7 @@ pub(crate) use problem_rows::{ProblemRows, renumber};
 pub(crate) use proximal::Proximal;
 pub(crate) use proximal_certificate::{ProximalScan, Scanned, balance};
 pub use recipes::{train, train_all};
-pub(crate) use side_by_side::{Plain, SideBySide, insert_columns};
+pub(crate) use side_by_side::{Plain, SideBySide, add_row, insert_columns, margins_of};
 pub(crate) use single::Single;
 pub use solver::Solver;
 pub use task::{RowFilter, Task};

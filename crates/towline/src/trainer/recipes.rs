@@ -63,16 +63,15 @@ pub fn by_coordinates(
     Ok(all)
 }
 
-/// Whether models of both objectives take the same memory, and so one plan is for both.
+/// Whether models of both objectives take the same memory and can have the same solver, and so one plan is for both.
 fn is_alike(a: &Objective, b: &Objective) -> bool {
-    let is_group = |objective: &Objective| matches!(objective.penalty, AnyPenalty::Group(_));
     let is_several = |objective: &Objective| matches!(objective.targets, Targets::Several { .. });
     let kind = |objective: &Objective| objective.targets.multiclass();
     a.loss == b.loss
         && kind(a) == kind(b)
         && is_several(a) == is_several(b)
         && a.is_plain_l2() == b.is_plain_l2()
-        && is_group(a) == is_group(b)
+        && a.penalty.name() == b.penalty.name()
         && a.width() == b.width()
 }
 

@@ -1,0 +1,269 @@
+//! The function of one weight per feature, as Newton's method sees it.
+//!
+//! ```text
+//! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)        d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F
+//! ```
+use super::factor::Factor;
+use super::gram::{Chosen, Gram};
+use super::line_search::{self, CUTS, Line};
+use super::newton::Function;
+use crate::block::Row;
+use crate::loss::SmoothLoss;
+use crate::newton::Rows;
+use crate::trainer::TrainError;
+
+/// The part of F that is not the losses.
+#[derive(Clone, Copy, Debug)]
+pub struct Quadratic<'a> {
+    /// ρ; 0 for a weight that is free of the penalty. The constant feature is the last one.
+    pub ridge: &'a [f64],
+    /// v̄: what rows that are left out add to the gradient.
+    pub shift: &'a [f64],
+    /// The value of the constant feature.
+    pub bias: f64,
+}
+
+impl Quadratic<'_> {
+    /// ½ Σ ρw² - v̄·w.
+    pub fn value(&self, w: &[f64]) -> f64 {
+        let terms = w.iter().zip(self.ridge).zip(self.shift);
+        terms.map(|((w, ridge), shift)| (0.5 * ridge * w - shift) * w).sum()
+    }
+
+    /// Its gradient.
+    pub fn gradient(&self, w: &[f64]) -> Vec<f64> {
+        w.iter().zip(self.ridge).zip(self.shift).map(|((w, ridge), shift)| ridge * w - shift).collect()
+    }
+}
+
+/// What Newton's method asks of the loss of a row, its weight included.
+pub trait RowLoss: Copy {
+    /// The loss of row `i` at margin z.
+    fn value(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+
+    /// Its slope.
+    fn slope(&self, i: usize, target: (f64, f64), z: f64) -> f64;
+
+    /// Its second derivative, or that of a majorant.
+    fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
+
+    /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as its dual variable,
+    /// and that loss.
+    #[inline(always)]
+    fn gap(&self, _i: usize, _target: (f64, f64), _z: f64) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+}
+
+/// A loss that knows no row from another.
+#[derive(Clone, Copy)]
+pub struct Same<L>(pub L);
+
+impl<L: SmoothLoss> RowLoss for Same<L> {
+    #[inline(always)]
+    fn value(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
+        c * self.0.value(y, z)
+    }
+
+    #[inline(always)]
+    fn slope(&self, _i: usize, (y, c): (f64, f64), z: f64) -> f64 {
+        c * self.0.slope(y, z)
+    }
+
+    #[inline(always)]
+    fn second(&self, _i: usize, (y, c): (f64, f64), z: f64, majorant: bool) -> f64 {
+        c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
+    }
+}
+
+/// What a scan finds at w, without any penalty that has kinks.
+pub struct Look<'a, L> {
+    /// The losses.
+    pub loss: L,
+    /// The rest of F.
+    pub part: Quadratic<'a>,
+    /// Σ c L'' x xᵀ.
+    pub gram: Gram,
+    /// The gradient.
+    pub gradient: Vec<f64>,
+    /// w·x of each row, where rows are in memory.
+    pub margins: Option<Vec<f64>>,
+    /// Sums of [`RowLoss::gap`].
+    pub row_gaps: (f64, f64),
+    /// Sums of the slopes as dual variables, those below 0 and those above.
+    pub dual_sums: [f64; 2],
+}
+
+impl<'a, L: RowLoss> Look<'a, L> {
+    /// Bytes of memory for so many weights, and rows that are in memory.
+    pub fn bytes(size: u64, rows: u64) -> u64 {
+        Gram::bytes(size) + 6 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
+    }
+
+    /// Nothing has been looked at; rows have about `len` values.
+    pub fn new(loss: L, part: Quadratic<'a>, len: f64) -> Self {
+        Look { gram: Gram::new(part.ridge.len(), len), ..Look::of_none(loss, part) }
+    }
+
+    /// The same, with a Hessian of no columns but the constant feature until others are chosen.
+    pub fn of_none(loss: L, part: Quadratic<'a>) -> Self {
+        let (gradient, margins, row_gaps, dual_sums) = (Vec::new(), None, (0.0, 0.0), [0.0; 2]);
+        Look { loss, part, gram: Gram::new(1, 1.0), gradient, margins, row_gaps, dual_sums }
+    }
+
+    /// Σ βx + v̄ for the slopes at w as dual variables.
+    pub fn sums(&self, w: &[f64]) -> Vec<f64> {
+        w.iter().zip(self.part.ridge).zip(&self.gradient).map(|((w, ridge), g)| ridge * w - g).collect()
+    }
+
+    /// Scans at w: the Hessian is that of all columns, or of those that were chosen. Returns ½ Σ ρw² - v̄·w and the losses. `each` is called with row and
+    /// weight.
+    pub fn scan<R: Rows>(
+        &mut self,
+        (w, majorant): (&[f64], bool),
+        chosen: Option<&Chosen>,
+        rows: &mut R,
+        mut each: impl FnMut(Row, f64),
+    ) -> Result<f64, TrainError> {
+        let Look { loss, part, gram, margins, row_gaps, dual_sums, .. } = self;
+        let (last, bias) = (w.len() - 1, part.bias);
+        let mut gradient = part.gradient(w);
+        let mut losses = 0.0;
+        gram.clear();
+        let mut kept = margins.take().filter(|_| rows.are_in_memory()).unwrap_or_default();
+        let keeps = rows.are_in_memory();
+        kept.clear();
+        kept.reserve_exact(if keeps { rows.most() } else { 0 });
+        (*row_gaps, *dual_sums) = ((0.0, 0.0), [0.0; 2]);
+        rows.scan(|i, row, y, c| {
+            let z = row.dot(w) + bias * w[last];
+            if keeps {
+                kept.push(z);
+            }
+            losses += loss.value(i, (y, c), z);
+            let (gap, other) = loss.gap(i, (y, c), z);
+            *row_gaps = (row_gaps.0 + gap, row_gaps.1 + other);
+            let (slope, second) = (loss.slope(i, (y, c), z), loss.second(i, (y, c), z, majorant));
+            if slope != 0.0 {
+                row.add_to(&mut gradient, slope);
+                gradient[last] += slope * bias;
+                dual_sums[usize::from(slope < 0.0)] += slope.abs();
+            }
+            if second > 0.0 {
+                match chosen {
+                    None => gram.add(row, &[bias], second),
+                    Some(chosen) => gram.add_chosen(row, chosen, bias, second),
+                }
+            }
+            each(row, c);
+        })?;
+        gram.flush();
+        *margins = keeps.then_some(kept);
+        self.gradient = gradient;
+        Ok(self.part.value(w) + losses)
+    }
+
+    /// The derivatives of the same along a line.
+    pub fn derivatives<R: Rows>(
+        &self,
+        line: &Line,
+        steps: &[f64; CUTS],
+        rows: &mut R,
+    ) -> Result<[f64; CUTS], TrainError> {
+        let of_part = |&t: &f64| {
+            let along = self.part.gradient(&line.at(t));
+            along.iter().zip(line.direction).map(|(g, d)| g * d).sum::<f64>()
+        };
+        let mut slopes = steps.each_ref().map(of_part);
+        let mut add = |i: usize, target: (f64, f64), from: f64, change: f64| {
+            for (slope, t) in slopes.iter_mut().zip(steps) {
+                *slope += self.loss.slope(i, target, from + t * change) * change;
+            }
+        };
+        match &line.ends {
+            Some(ends) => {
+                let margins = ends.targets.iter().zip(ends.from).zip(ends.to).enumerate();
+                margins.for_each(|(i, ((&target, &from), &to))| add(i, target, from, to - from));
+            }
+            None => {
+                let (last, bias) = (line.start.len() - 1, self.part.bias);
+                let of = |row: Row, w: &[f64]| row.dot(w) + bias * w[last];
+                rows.scan(|i, row, y, c| add(i, (y, c), of(row, line.start), of(row, line.direction)))?;
+            }
+        }
+        Ok(slopes)
+    }
+
+    /// The derivative along a direction at the weights that were looked at last.
+    pub fn slope(&self, direction: &[f64]) -> f64 {
+        self.gradient.iter().zip(direction).map(|(g, d)| g * d).sum()
+    }
+}
+
+/// F with the penalty ½ Σ ρw².
+pub struct Smooth<'a, L> {
+    pub(super) look: Look<'a, L>,
+    factor: Factor,
+    /// Whether the last look was at majorants.
+    is_cautious: bool,
+    /// Values of a row, about.
+    pub(super) len: f64,
+}
+
+impl<'a, L: RowLoss> Smooth<'a, L> {
+    /// Bytes of memory for so many weights and rows.
+    pub fn bytes(size: u64, rows: u64) -> u64 {
+        Look::<L>::bytes(size, rows) + Factor::bytes(size)
+    }
+
+    /// Nothing has been looked at; rows have about `len` values.
+    pub fn new(loss: L, part: Quadratic<'a>, len: f64) -> Self {
+        Smooth { look: Look::new(loss, part, len), factor: Factor::new(part.ridge.len()), is_cautious: true, len }
+    }
+
+    /// Sums of [`RowLoss::gap`] over rows.
+    pub fn row_gaps(&self) -> (f64, f64) {
+        self.look.row_gaps
+    }
+
+    /// ½ Σ ρw² - v̄·w.
+    pub fn penalty(&self, w: &[f64]) -> f64 {
+        self.look.part.value(w)
+    }
+}
+
+impl<L: RowLoss> Function for Smooth<'_, L> {
+    fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError> {
+        self.is_cautious = majorant;
+        self.look.scan((w, majorant), None, rows, |_, _| {})
+    }
+
+    fn direction(&mut self, _w: &[f64]) -> (Vec<f64>, f64) {
+        let Look { gram, gradient, part, .. } = &self.look;
+        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        self.factor.find(gram, part.ridge);
+        self.factor.solve(gram, part.ridge, &mut direction);
+        let ends = gradient.iter().zip(part.ridge).enumerate();
+        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && gram.at(j, j) + ridge == 0.0);
+        let promised = -0.5 * self.look.slope(&direction);
+        (direction, if is_flat && !self.is_cautious { f64::INFINITY } else { promised })
+    }
+
+    /// But for what an intercept asks of dual variables: Σ g²/(2ρ).
+    fn gap(&self, _w: &[f64]) -> f64 {
+        let squares = self.look.gradient.iter().zip(self.look.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
+        squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
+    }
+
+    fn take_margins(&mut self) -> Option<Vec<f64>> {
+        self.look.margins.take()
+    }
+
+    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError> {
+        self.look.derivatives(line, steps, rows)
+    }
+
+    fn slope(&self, _w: &[f64], direction: &[f64]) -> f64 {
+        self.look.slope(direction)
+    }
+}
