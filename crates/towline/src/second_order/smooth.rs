@@ -32,12 +32,12 @@ pub fn train<L: SmoothLoss>(
     budget: &Budget,
     mut session: Session,
 ) -> Result<Trained, TrainError> {
-    if session.relative_gap() > GOOD_START
-        && let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)?
-    {
+    let is_near = session.relative_gap() <= GOOD_START;
+    if !is_near && let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)? {
         let block = sample.block(rows);
         let mut some = Subset::new(block, &sample.rows);
-        w = widen::approach(loss, part, (w, len), &mut some, || session.reason_to_stop().is_some())?.0;
+        let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
+        w = widen::approach(loss, part, (w, len), &mut some, stop)?.0;
         let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
             let promised = newton.promised();
@@ -48,8 +48,12 @@ pub fn train<L: SmoothLoss>(
         }
         w = newton.w;
     }
-    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
-    session.scans += scans;
+    if !is_near {
+        let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
+        let (found, scans) = widen::approach(loss, part, (w, len), rows, stop)?;
+        w = found;
+        session.count(scans);
+    }
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
     let tolerance = session.limits.options().tolerance;
@@ -84,7 +88,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     tolerance: f64,
     session: &mut Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
-    let (w, scans) = widen::approach(loss, part, (w, len), rows, || session.reason_to_stop().is_some())?;
+    let (w, scans) = widen::approach(loss, part, (w, len), rows, |_, gap| session.iterated(1.0, None, gap))?;
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
