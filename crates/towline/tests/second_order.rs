@@ -248,8 +248,11 @@ fn slow_coordinate_descent_gives_way() {
     assert_eq!((found.status, found.solver), (Status::Converged, Solver::Multipliers));
 }
 
+/// Rows, the labels of each for both kinds of losses, and weights.
+type OddTable = (Vec<Vec<f64>>, Vec<(f64, f64)>, Vec<f64>);
+
 /// A table as people have them, with all that can be odd about it.
-fn odd_table() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<(f64, f64)>, Vec<f64>)> {
+fn odd_table() -> impl Strategy<Value = OddTable> {
     (2usize..40, 1usize..25).prop_flat_map(|(rows, columns)| {
         let scale = prop_oneof![Just(0.0), (-6i32..7).prop_map(|power| 10f64.powi(power))];
         let column = (scale, 0u32..4, proptest::collection::vec(-1.0..1.0f64, rows));
