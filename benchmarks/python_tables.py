@@ -142,7 +142,8 @@ def above(found, best):
 def main():
     options = arguments()
     # One core: neither program has more threads than that.
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:1])
     record = Record(
         "Tables in Python", "One core. `benchmarks/python_tables.py` says what is measured.",
         ("data", "estimator", "Towline", "scikit-learn", "ratio", "Towline above", "scikit-learn above", "solver"),
@@ -160,6 +161,7 @@ def main():
             record.row(data, name, shown(ours, options.max_time), shown(theirs, options.max_time), ratio,
                        above(ours, best), above(theirs, best), ours["solver"] if ours else "")
             record.facts.append({"data": data, "estimator": name, "towline": ours, "scikit-learn": theirs})
+    os.sched_setaffinity(0, cores)
     if options.record == "none":
         print(common.table(record.heads, record.rows))
     else:

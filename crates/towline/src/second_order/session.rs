@@ -69,6 +69,12 @@ impl<'a> Session<'a> {
         self.limits.reason_to_stop(self.scans)
     }
 
+    /// Counts scans of iterations that the observer was told of.
+    pub fn count(&mut self, scans: u64) {
+        self.scans += scans;
+        self.since = 0.0;
+    }
+
     /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, where the relative gap is about `gap`. True
     /// if the run has to end.
     pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, gap: f64) -> bool {

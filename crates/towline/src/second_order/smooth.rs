@@ -30,8 +30,14 @@ pub trait Model: Function {
     /// Margins of a row, and dual variables.
     fn width(&self) -> usize;
 
-    /// Weights from which Newton's method does well, and the scans that it took to find them.
-    fn approach<R: Rows>(&self, w: Vec<f64>, _rows: &mut R, _session: &Session) -> Result<(Vec<f64>, u64), TrainError> {
+    /// Weights from which Newton's method does well, and the scans that it took to find them. `stop` is told of each step, and about how
+    /// large the relative gap is.
+    fn approach<R: Rows>(
+        &self,
+        w: Vec<f64>,
+        _rows: &mut R,
+        _stop: impl FnMut(&[f64], f64) -> bool,
+    ) -> Result<(Vec<f64>, u64), TrainError> {
         Ok((w, 0))
     }
 
@@ -50,8 +56,12 @@ impl<L: SmoothLoss> Model for Smooth<'_, Same<L>> {
         1
     }
 
-    fn approach<R: Rows>(&self, w: Vec<f64>, rows: &mut R, session: &Session) -> Result<(Vec<f64>, u64), TrainError> {
-        let stop = || session.reason_to_stop().is_some();
+    fn approach<R: Rows>(
+        &self,
+        w: Vec<f64>,
+        rows: &mut R,
+        stop: impl FnMut(&[f64], f64) -> bool,
+    ) -> Result<(Vec<f64>, u64), TrainError> {
         widen::approach(self.look.loss.0, self.look.part, (w, self.len), rows, stop)
     }
 
@@ -91,10 +101,11 @@ pub fn train<M: Model>(
     mut session: Session,
 ) -> Result<Trained, TrainError> {
     let width = model.width();
-    if !is_near && session.relative_gap() > GOOD_START {
+    let is_near = is_near || session.relative_gap() <= GOOD_START;
+    if !is_near {
         let sizes = (w.len() as u64, 2 * 8 * width as u64);
         (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), some| {
-            let w = model.approach(w, some, &session)?.0;
+            let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), gap))?.0;
             let mut newton = Newton::begin(model, w, some)?;
             for _ in 0..SAMPLE_STEPS {
                 let gap = newton.promised() / newton.objective.abs();
@@ -106,8 +117,11 @@ pub fn train<M: Model>(
             Ok((newton.function, newton.w))
         })?;
     }
-    let (w, scans) = model.approach(w, rows, &session)?;
-    session.scans += scans;
+    if !is_near {
+        let (found, scans) = model.approach(w, rows, |w, gap| session.iterated(1.0, Some(w), gap))?;
+        w = found;
+        session.count(scans);
+    }
     let mut newton = Newton::begin(model, w, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize * width];
     let tolerance = session.limits.options().tolerance;
@@ -142,7 +156,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     session: &mut Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
     let (loss, bias) = (function.look.loss.0, function.look.part.bias);
-    let (w, scans) = function.approach(w, rows, session)?;
+    let (w, scans) = function.approach(w, rows, |_, gap| session.iterated(1.0, None, gap))?;
     let mut newton = Newton::begin(function, w, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {

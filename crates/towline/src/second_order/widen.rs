@@ -40,13 +40,13 @@ impl<L: SmoothLoss> RowLoss for Times<L> {
 }
 
 /// Weights from which Newton's method does well, and the scans that they took; `w` itself where it does so from there. Rows
-/// have about `len` values.
+/// have about `len` values. `stop` is told of each step.
 pub fn approach<L: SmoothLoss, R: Rows>(
     loss: L,
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     rows: &mut R,
-    stop: impl Fn() -> bool,
+    mut stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<(Vec<f64>, u64), TrainError> {
     if loss.widened(f64::MAX).is_none() {
         return Ok((w, 0));
@@ -62,16 +62,21 @@ pub fn approach<L: SmoothLoss, R: Rows>(
     drop(sizes);
     while let Some((wide, factor)) = loss.widened(radius) {
         let mut newton = Newton::begin(Smooth::new(Times(Same(wide), factor), part, len), w, rows)?;
-        let mut steps = 0;
-        while steps < MOST_STEPS && newton.promised() > SOLVED * newton.objective.abs() && !stop() {
+        let (mut steps, mut stopped) = (0, false);
+        while steps < MOST_STEPS {
+            let left = newton.promised() / newton.objective.abs();
+            if left.is_nan() || left <= SOLVED {
+                break;
+            }
             steps += 1;
-            if !newton.step(rows)? {
+            stopped = stop(&newton.w, left);
+            if stopped || !newton.step(rows)? {
                 break;
             }
         }
         scans += newton.scans;
         w = newton.w;
-        if stop() {
+        if stopped {
             break;
         }
         radius *= FALL.iter().find(|(most, _)| steps <= *most).map_or(0.3, |found| found.1);
