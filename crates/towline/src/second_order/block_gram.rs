@@ -173,16 +173,16 @@ mod tests {
                 dense.add(Row::dense(row), 0.5, entry);
                 sparse.add(Row::dense(row), 0.5, entry);
                 let x = [row[0], row[1], 0.5];
-                for a in 0..9 {
-                    (0..9).for_each(|b| plain[a][b] += entry(a % 3, b % 3) * x[a / 3] * x[b / 3]);
+                for (a, line) in plain.iter_mut().enumerate() {
+                    (0..9).for_each(|b| line[b] += entry(a % 3, b % 3) * x[a / 3] * x[b / 3]);
                 }
             }
             dense.flush();
             for sum in [dense, sparse] {
                 let mut whole = Gram::new(9, 0.0);
                 sum.write_to(&mut whole);
-                for a in 0..9 {
-                    (0..9).for_each(|b| assert!((whole.at(a, b) - plain[a][b]).abs() < 1e-9, "{a} {b}"));
+                for (a, line) in plain.iter().enumerate() {
+                    (0..9).for_each(|b| assert!((whole.at(a, b) - line[b]).abs() < 1e-9, "{a} {b}"));
                 }
             }
         }

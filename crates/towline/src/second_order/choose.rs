@@ -105,7 +105,7 @@ pub fn candidate(
         let in_memory = fits(train::bytes(&shape, solver, objective, true).saturating_add(resident));
         // Interior points go over the rows three times for a step.
         let is_scanned = solver != Solver::Multipliers || objective.width() == 1;
-        if !in_memory && !(is_scanned && fits(train::bytes(&shape, solver, objective, false))) {
+        if !(in_memory || is_scanned && fits(train::bytes(&shape, solver, objective, false))) {
             return None;
         }
         (solver, shape, 0.0, in_memory)

@@ -147,7 +147,7 @@ impl RoundedSpectrum {
         RoundedSpectrum { lambda: nuclear.lambda, outputs, rounding: 0.0, vectors, roots, factors }
     }
 
-    /// Σ_m f(m) q_m q_mᵀ for the eigenvectors q, or what `between` says of each pair of them, applied to each column from the right: `W G`.
+    /// `W G` for a matrix of outputs by outputs.
     fn times(&self, w: &[f64], map: &[f64]) -> Vec<f64> {
         let n = self.outputs;
         let mut out = vec![0.0; w.len()];
