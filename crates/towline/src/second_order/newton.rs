@@ -104,7 +104,8 @@ pub struct Newton<'a, L> {
 impl<'a, L: RowLoss> Newton<'a, L> {
     /// Bytes of memory for so many weights and rows.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + 2 * 8 * rows
+        // Margins here and where a step began, and targets while the length of a step is searched.
+        Gram::bytes(size) + Factor::bytes(size) + 6 * 8 * size + 4 * 8 * rows
     }
 
     /// Begins at `w`; rows have about `len` values.
