@@ -6,8 +6,9 @@
 
 /// Of the code and constants of the program, no run has mapped more than this part: 1 / `CODE_PART`.
 const CODE_PART: u64 = 3;
-/// Libraries of the system, stacks, what an allocator keeps between two uses, and small things that nobody counts.
-const RUNTIME_BYTES: u64 = 4 << 20;
+/// Libraries of the system, stacks, what an allocator keeps between two uses, and small things that nobody counts: 4 MiB. As much again is for what
+/// a control group counts besides the process, page tables and pages of files on their way: without it, code is evicted while it runs.
+const RUNTIME_BYTES: u64 = 8 << 20;
 
 /// What the program itself takes at most, beside what grows with data. It is the same for every run of one program, so that plans do not
 /// change from run to run.

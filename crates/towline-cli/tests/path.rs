@@ -23,7 +23,7 @@ fn a_path_has_a_model_and_a_line_per_point() {
     let bench = bench();
     let told: Value = serde_json::from_str(&bench.ok(&format!(
         "{} --json --test {}",
-        LINE.replace("2M", "4M"),
+        LINE.replace("2M", "6M"),
         shipped("a9a.t.zst")
     )))
     .unwrap();

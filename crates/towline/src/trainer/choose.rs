@@ -126,15 +126,18 @@ pub(super) fn finish_by_rows(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.duals.rows() > 0;
+    // Normal equations have no dual variables; of others they may have been left out where there was no room for them.
+    let is_open = |trained: &Trained| trained.status == Status::OutOfPasses && trained.solver != Solver::Gram;
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
         observer.note("the gap is not small enough yet; going on with dual coordinate descent");
         let is_short = trained.cost.passes <= 1 && store.shape().values > FEW_VALUES;
         let max_passes = if is_short { options.max_passes.min(LAST_PASSES) } else { options.max_passes };
-        let (start, _paid) = set_aside(trained.take_duals(), store.shape().rows, task, budget)?;
+        let start = Some(trained.take_duals()).filter(|start| !start.is_empty());
+        let start = start.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
+        let (start, _paid) = start.unzip();
         let again = Task {
             start_weights: trained.weights.clone(),
-            start: Some(start),
+            start,
             rows: task.rows.clone(),
             checkpoint: task.checkpoint.clone(),
             ..Task::new(task.objective.clone())
