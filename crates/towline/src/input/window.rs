@@ -39,7 +39,7 @@ impl Window {
     /// The largest window, and what the decoder takes with it.
     fn choose(head: &[u8], free: u64) -> (u32, u64) {
         let own = window_bytes(head).unwrap_or(0);
-        let later = (free / 16).max(USUAL_BYTES.min(free / 4)).min(1 << LATER_LOG).max(1).ilog2();
+        let later = (free / 16).max(USUAL_BYTES.min(free / 4)).clamp(1, 1 << LATER_LOG).ilog2();
         let largest_log = own.max(1 << LEAST_LOG).next_power_of_two().ilog2().min(LARGEST_LOG).max(later);
         // The window of a frame may be less than the next power of two, and so may be what is paid for.
         let window = if largest_log == later { 1 << later } else { own };
