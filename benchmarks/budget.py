@@ -3,13 +3,14 @@
 
     benchmarks/budget.py a9a=a9a.zst covtype=covtype.csv.zst:'--label Cover_Type' news20=news20.bz2
 
-A set is NAME=FILE, or NAME=FILE:OPTIONS with more options of towline pack. Each is packed, and then each line of the matrix is run
+A set is NAME=FILE, or NAME=FILE:OPTIONS with more options of towline pack. Each is packed, and then each line of the matrix
+is run
   - with 1M, which must be refused with exit code 3; its message names the least budget,
   - with that budget, with 1.5 and with 4 times as much: the run must end, and must never have more in memory,
   - with 0.8 of it, which must be refused before anything is read.
-With --limited every run is in a control group of the size of its budget (benchmarks/limited: root, cgroup v1), which the kernel
-holds against program, stacks and page cache together: a run that the kernel ends is a failure. Without it, the peak is that of the
-process (VmHWM), looked at every millisecond.
+With --limited every run is in a control group of the size of its budget (benchmarks/limited: root, cgroup v1), which the
+kernel holds against program, stacks and page cache together: a run that the kernel ends is a failure. Without it, the peak is
+that of the process (VmHWM), looked at every millisecond.
 """
 import argparse
 import os
@@ -26,8 +27,8 @@ from common import HERE, add_common, remove, versions
 from record import Record
 
 MIB = 1 << 20
-# Lines of the matrix: a name, for which sets, and what is run. STORE, FILE, MODEL and OUT are replaced.
-TWO = "--positive LABEL"
+# Lines of the matrix: a name, and what is run. Words in capitals stand for what a set has.
+TWO = "--positive=LABEL"
 MATRIX = [
     ("pack", "pack FILE PACK -o OUT.tow --force -q --threads 2"),
     ("pack --scale", "pack FILE PACK -o OUT.tow --force -q --threads 2 --scale standard"),
@@ -37,13 +38,13 @@ MATRIX = [
     ("train logistic", f"train STORE -o OUT.towm --restart -q --max-passes 5 {TWO} --loss logistic"),
     ("train newton", f"train STORE -o OUT.towm --restart -q --max-passes 5 {TWO} --loss squared-hinge --solver newton"),
     ("train l1", f"train STORE -o OUT.towm --restart -q --max-passes 5 {TWO} --penalty l1 --loss logistic"),
-    ("train sgd", f"train STORE -o OUT.towm --restart -q --max-passes 2 {TWO} --method sgd"),
-    ("train admm", f"train STORE -o OUT.towm --restart -q --max-passes 5 {TWO} --method admm --penalty l1 --loss logistic"),
-    ("train all classes", "train STORE -o OUT.towm --restart -q --max-passes 3"),
-    ("train all classes, newton", "train STORE -o OUT.towm --restart -q --max-passes 3 --loss squared-hinge --solver newton"),
+    ("train sgd", f"train STORE -o OUT.towm -q --max-passes 2 {TWO} --method sgd"),
+    ("train admm", f"train STORE -o OUT.towm -q --max-passes 5 {TWO} --method admm --penalty l1 --loss logistic"),
+    ("train classes", "train STORE -o OUT.towm --restart -q --max-passes 3"),
+    ("train classes, newton", "train STORE -o OUT.towm --restart -q --max-passes 3 --loss squared-hinge --solver newton"),
     ("train softmax", "train STORE -o OUT.towm --restart -q --max-passes 3 --multiclass softmax"),
     ("train crammer-singer", "train STORE -o OUT.towm --restart -q --max-passes 3 --multiclass crammer-singer"),
-    ("stream", f"train FILE --stream -o OUT.towm -q --threads 2 {TWO} READ"),
+    ("stream", f"train FILE --stream -o OUT.towm -q --threads 2 {TWO} PACK"),
     ("cv", f"cv STORE -C 1 --folds 3 --max-passes 3 -q {TWO}"),
     ("path", f"path STORE --penalty l1 --loss logistic --points 3 --max-passes 3 -q --restart -o OUT.path {TWO}"),
     ("index", "index STORE -q"),
@@ -56,7 +57,7 @@ MATRIX = [
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Holds --memory against what the process takes and writes a dated record.")
+    parser = argparse.ArgumentParser(description="Holds --memory against what the process takes; writes a dated record.")
     parser.add_argument("sets", nargs="+", metavar="NAME=FILE[:OPTIONS]")
     parser.add_argument("--limited", action="store_true", help="run in control groups of the size of the budget")
     parser.add_argument("--only", help="a regular expression for lines of the matrix")
@@ -133,29 +134,31 @@ def check(runs, line):
 
 def main():
     options = arguments()
-    towline = pathlib.Path(options.towline or pathlib.Path(options.target or HERE.parent / "target") / "release/towline")
+    target = pathlib.Path(options.target or HERE.parent / "target")
+    towline = pathlib.Path(options.towline or target / "release/towline").resolve()
     if not towline.exists():
         sys.exit(f"{towline} is missing; build it, or name another with --towline")
     how = "in a control group of the size of the budget" if options.limited else "the peak of the process"
     says = f"`--memory` and what the whole process takes, in MiB: {how}. `benchmarks/budget.py` says what is run."
     record = Record("Budgets", says, ("set", "run", "least", "peak", "of 1.5 x", "of 4 x", "wrong"))
     runs, lines, bad = Runs(towline, options), 0, 0
+    records, here = pathlib.Path(options.records).resolve(), pathlib.Path.cwd()
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         os.chdir(folder)
         for given in options.sets:
             name, _, rest = given.partition("=")
             file, _, more = rest.partition(":")
-            store, more = f"{name}.tow", shlex.split(more)
+            file, store, more = str(here / file), f"{name}.tow", shlex.split(more)
             subprocess.run([towline, "pack", file, "-o", store, "-q", *more], check=True)
             labels = subprocess.run([towline, "info", store], check=True, capture_output=True, text=True).stdout
             label = re.search(r"^labels\s+(\S+) x", labels, re.M)[1]
-            model = [towline, "train", store, "-o", "model.towm", "-q", "--max-passes", "2", "--positive", label]
+            model = [towline, "train", store, "-o", "model.towm", "-q", "--max-passes", "2", f"--positive={label}"]
             subprocess.run(model, check=False)
-            places = {"STORE": [store], "FILE": [file], "PACK": more, "READ": more, "MODEL": ["model.towm"], "LABEL": [label]}
+            places = {"STORE": [store], "FILE": [file], "PACK": more, "MODEL": ["model.towm"]}
             for what, text in MATRIX:
                 if options.only and not re.search(options.only, what):
                     continue
-                parts = [places.get(part, [part.replace("OUT", "out")]) for part in text.split()]
+                parts = [places.get(part, [part.replace("OUT", "out").replace("LABEL", label)]) for part in text.split()]
                 found = check(runs, [part for some in parts for part in some])
                 if found is None:
                     continue
@@ -164,8 +167,9 @@ def main():
                 record.row(name, what, *cells, "; ".join(wrong))
                 record.facts.append({"set": name, "run": what, "wrong": wrong, **facts})
             remove(store)
+        os.chdir(here)
     record.notes.append(f"{lines - bad} of {lines} lines keep to their budgets")
-    record.write(options.records, "budget", versions(towline, None))
+    record.write(records, "budget", versions(towline, None))
 
 
 main()

@@ -237,20 +237,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.towm");
         let many = Model {
-            features: Features::Numbered((0..10_000).collect()),
-            weights: vec![0.5; 30_000],
+            features: Features::Numbered((0..40_000).collect()),
+            weights: vec![0.5; 120_000],
             ..model(&["a", "b", "c"], 3)
         };
         many.save(&path).unwrap();
         // More than a piece, so that the checksum goes on from one to the next.
         assert_eq!(std::fs::read(&path).unwrap(), many.to_bytes().unwrap());
-        let budget = Budget::new(1 << 20);
+        let budget = Budget::new(4 << 20);
         let (read, paid) = Model::load_within(&path, &budget).unwrap();
-        assert_eq!((read, paid.bytes()), (many, 320_000));
-        assert!(budget.peak_bytes() > 2 * 320_000);
+        assert_eq!((read, paid.bytes()), (many, 1_280_000));
+        assert!(budget.peak_bytes() > 2 * 1_280_000);
         drop(paid);
-        assert_eq!(budget.free_bytes(), 1 << 20);
-        let refused = Model::load_within(&path, &Budget::new(400_000)).unwrap_err();
+        assert_eq!(budget.free_bytes(), 4 << 20);
+        let refused = Model::load_within(&path, &Budget::new(1_500_000)).map(drop).unwrap_err();
         assert!(matches!(refused, ModelError::Budget(_)), "{refused}");
     }
 }
