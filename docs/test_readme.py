@@ -5,7 +5,7 @@
     docs/test_readme.py PROGRAM --update      write what is printed now into the pages
 
 A session is a block of code marked `console`; lines after `$ towline` are a command, other lines its output. Times, speeds,
-peak memory and the last digits of a gap may differ: dense algebra uses the registers that the processor has.
+memory and the last digits of a gap may differ: programs differ in size, and dense algebra uses the registers that the processor has.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/training.md", "docs/many.md", "docs/penalties.md", "docs/indexed.md"]
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/towline")
 VARIES = re.compile(
-    r"[\d.]+ s( \(\d+ MB/s\))?, peak memory [\d.]+ \w+|peak memory [\d.]+ \w+, [\d.]+ s$|peak memory [\d.]+ \w+(?=, models)|^(peak memory|seconds) .*|at most [\d.]+e-\d+ of it above", re.M
+    r"[\d.]+ s( \(\d+ MB/s\))?, peak memory [\d.]+ \w+|peak memory [\d.]+ \w+, [\d.]+ s$|peak memory [\d.]+ \w+(?=, models)|^(peak memory|seconds|budget|  the program|  left over|least budget) .*|at most [\d.]+e-\d+ of it above", re.M
 )
 SESSION = re.compile(r"^```console\n(.*?)^```", re.S | re.M)
 

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use towline::block::{Block, Row, RowInfo};
-use towline::budget::Budget;
 use towline::store::features::{FeatureMap, FeatureName};
 use towline::store::manifest::Manifest;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 
-use crate::{show, size};
+use crate::memory::{self, Memory};
+use crate::show;
 
 /// Arguments of `towline cat`.
 #[derive(clap::Args)]
@@ -21,13 +21,13 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     rows: Option<u64>,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
-    memory: Option<u64>,
+    #[arg(long, value_parser = memory::parse, allow_hyphen_values = true)]
+    memory: Option<Memory>,
 }
 
 /// Writes rows in the order in which they lie in the store.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let store = DiskStore::open_within(&arguments.store, &budget)?;
     let features = store.features(&budget)?;
     let shape = store.shape();

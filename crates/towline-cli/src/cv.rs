@@ -19,10 +19,12 @@ use towline::trainer::{Status, TrainOptions, train_all};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
+use crate::memory::{self, Memory};
 use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
 use crate::resume::{self, From};
 use crate::trace::Watcher;
+use crate::train::assemble;
 use crate::{exit, show, size, summary};
 
 /// Arguments of `towline cv`.
@@ -70,9 +72,9 @@ pub struct Arguments {
     /// Begin anew, even if an earlier run was interrupted
     #[arg(long)]
     restart: bool,
-    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     /// Threads [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
@@ -88,7 +90,7 @@ pub struct Arguments {
 
 /// Validates and says what came of it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let talk = !arguments.quiet && !arguments.json;
     let reading = arguments.reading.options(Precision::F32, threads, true);
@@ -189,10 +191,9 @@ fn refit(
 ) -> anyhow::Result<Model> {
     let tasks = resume::tasks(objective, store, place.path(), From::Nothing)?;
     let mut watcher = Watcher::new(None, None, how.tolerance, talk)?;
-    let trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
+    let mut trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
     watcher.finish()?;
-    let features = store.features(budget)?;
-    let model = Model::new(&trained, objective, store, &features);
+    let (model, _paid) = assemble(&mut trained, objective, store, budget)?;
     model.save_to(place)?;
     Ok(model)
 }

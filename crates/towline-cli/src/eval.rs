@@ -16,7 +16,8 @@ use towline::predict::{self, probabilities};
 use towline::store::StoreError;
 
 use crate::input::InputArguments;
-use crate::{scoring, show, size};
+use crate::memory::{self, Memory};
+use crate::{scoring, show};
 
 /// Arguments of `towline eval`.
 #[derive(clap::Args)]
@@ -29,8 +30,8 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     /// Threads that parse [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
@@ -156,8 +157,8 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
 
 /// Prints the quality.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let model = Model::load(&arguments.model)?;
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
+    let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let options = arguments.reading.options(Precision::F32, threads, true);
     let quality = judge(&model, &arguments.input, &options, &budget)?;

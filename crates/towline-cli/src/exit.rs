@@ -128,6 +128,9 @@ fn budget_error(error: &anyhow::Error) -> Option<&BudgetError> {
     if let Some(InputError::Budget { source, .. }) = error.downcast_ref() {
         return Some(source);
     }
+    if let Some(ModelError::Budget(refused)) = error.downcast_ref() {
+        return Some(refused);
+    }
     match error.downcast_ref::<StoreError>() {
         Some(StoreError::Budget(refused)) => Some(refused),
         _ => None,
@@ -142,11 +145,12 @@ fn budget_message(refused: &BudgetError) -> String {
 /// What is too small for what.
 fn refusal(refused: &BudgetError) -> String {
     format!(
-        "the memory budget of {} is too small: {} needs {} and only {} is free",
+        "the memory budget of {} is too small: {} needs {} and only {} is free beside {} for the program itself",
         size::show(refused.limit_bytes),
         refused.purpose,
         size::show(refused.wanted_bytes),
         size::show(refused.free_bytes),
+        size::show(refused.program_bytes),
     )
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use towline::budget::Budget;
 use towline::index::{Built, IndexOptions, build};
 use towline::store::{BlockStore, DiskStore};
 
+use crate::memory::{self, Memory};
 use crate::pack::stop_on_signal;
 use crate::progress::Bar;
 use crate::{show, size};
@@ -30,9 +30,9 @@ pub struct Arguments {
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     /// Show no progress and no summary
     #[arg(long, short)]
     quiet: bool,
@@ -44,7 +44,7 @@ pub struct Arguments {
 /// Builds the index and says what it holds.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let store = Arc::new(DiskStore::open_within(&arguments.store, &budget)?);
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;

@@ -15,6 +15,7 @@ mod index;
 mod info;
 mod input;
 mod liblinear;
+mod memory;
 mod method;
 mod objective;
 mod pack;

@@ -16,6 +16,7 @@ use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
 
 use crate::input::{InputArguments, expand};
+use crate::memory::{self, Memory};
 use crate::progress::Bar;
 use crate::{show, size};
 
@@ -42,9 +43,9 @@ pub struct Arguments {
     /// With --append, add a file even if the store has its rows already
     #[arg(long, requires = "append")]
     repeat: bool,
-    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
-    memory: Option<u64>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse, allow_hyphen_values = true)]
+    memory: Option<Memory>,
     /// Threads that parse and encode [default: all processors]
     #[arg(long, value_parser = threads, allow_hyphen_values = true)]
     threads: Option<u16>,
@@ -186,7 +187,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let inputs = expand(&arguments.inputs)?;
     let options = arguments.options()?;
     stop_on_signal(&options.stop)?;
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let total = inputs.iter().map(Input::size_bytes).sum::<Option<u64>>();
     let progress = Progress::new(total);
     let bar = {

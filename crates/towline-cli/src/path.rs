@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
-use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::output::Claim;
 use towline::trainer::TrainOptions;
 
+use crate::memory;
 use crate::pack::stop_on_signal;
 use crate::trace::Watcher;
 use crate::{show, train};
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if train.method.baseline().is_some() || train.method.own_loss().is_some() {
         bail!("a path needs a method with dual variables; leave --method out");
     }
-    let budget = Budget::new(train.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(train.memory);
     let threads = train.threads.map_or_else(towline::machine::threads, usize::from);
     let reading = train.reading.options(Precision::F32, threads, true);
     train::check_inputs(train, &reading)?;

@@ -3,16 +3,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use towline::budget::Budget;
 use towline::columns;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::{Plan, Solver};
 
+use crate::memory::{self, Memory};
 use crate::objective::MulticlassChoice;
 use crate::penalty::PenaltyArguments;
 use crate::recipe::SolverChoice;
+use crate::train::reserve_classes;
 use crate::{show, size};
 
 /// Arguments of `towline plan`.
@@ -20,9 +21,9 @@ use crate::{show, size};
 pub struct Arguments {
     /// The store that would be trained on
     store: PathBuf,
-    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     #[command(flatten)]
     penalty: PenaltyArguments,
     /// Plan for this loss: with penalties that make zeros, those with kinks are solved in another way than others
@@ -50,7 +51,7 @@ pub struct Arguments {
 
 /// Prints the plan.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let store = DiskStore::open_within(&arguments.store, &budget)?;
     // How large λ is takes no memory.
     let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
@@ -65,6 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
+    let _classes = reserve_classes(&objective, models as usize, &budget)?;
     let plan = match arguments.solver {
         SolverChoice::Gram | SolverChoice::Newton | SolverChoice::Multipliers => {
             bail!("plans are for --solver dual and columns; solvers of second order say themselves what they need")
@@ -100,6 +102,7 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
             size::show(plan.budget_bytes)
                 + &if plan.models > 1 { format!(", {} models at a time", plan.models) } else { String::new() },
         ),
+        line("  the program", size::show(plan.program_bytes)),
         line("  weights", size::show(plan.weight_bytes)),
         line(
             "  dual variables",

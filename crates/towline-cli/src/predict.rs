@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
 use towline::model::Model;
@@ -13,7 +12,8 @@ use towline::predict::{label, probabilities};
 
 use crate::destination::Destination;
 use crate::input::InputArguments;
-use crate::{scoring, size};
+use crate::memory::{self, Memory};
+use crate::scoring;
 
 /// Arguments of `towline predict`.
 #[derive(clap::Args)]
@@ -32,8 +32,8 @@ pub struct Arguments {
     #[arg(long)]
     probabilities: bool,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    memory: Option<u64>,
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     /// Threads that parse [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
@@ -43,12 +43,12 @@ pub struct Arguments {
 
 /// Writes a line per row.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let model = Model::load(&arguments.model)?;
+    let budget = memory::budget(arguments.memory);
+    let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
     let objective = &model.header.objective;
     if arguments.probabilities && !matches!(objective.loss, AnyLoss::Logistic(_)) {
         bail!("--probabilities needs a model trained with --loss logistic; this one has {}", objective.loss.name());
     }
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let options = arguments.reading.options(Precision::F32, threads, false);
     let inputs = Inputs::none().and(&arguments.model).and(&arguments.input);

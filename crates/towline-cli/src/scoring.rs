@@ -22,6 +22,9 @@ pub struct Scored<'a> {
     pub class: Option<usize>,
 }
 
+/// Scores that are in memory at a time, for the rows of a batch.
+const SCORES_AT_ONCE: usize = 1 << 15;
+
 /// Calls `each` with the rows, one after the other.
 pub fn score(
     model: &Model,
@@ -45,19 +48,25 @@ pub fn score(
     }
     let targets = &model.header.objective.targets;
     let mut batch = RowBatch::default();
+    // Many classes have many scores, and rows may be short.
+    let part = (SCORES_AT_ONCE / scorer.outputs()).max(1);
     let mut scores = Vec::new();
     while source.next_batch(&mut batch)? {
-        scores.clear();
-        scorer.score(&batch, &mut scores);
-        for (i, (scores, &label)) in scores.chunks(scorer.outputs()).zip(&batch.labels).enumerate() {
-            let class = match batch.classes.is_empty() {
-                true => class_of(targets, label),
-                false if label >= 0.0 => std::str::from_utf8(batch.classes.get(label as usize))
-                    .ok()
-                    .and_then(|name| class_named(targets, name)),
-                false => None,
-            };
-            each(Scored { scores, label, further: batch.further_of(i), class })?;
+        for first in (0..batch.rows()).step_by(part) {
+            let rows = first..batch.rows().min(first + part);
+            scores.clear();
+            scorer.score(&batch, rows.clone(), &mut scores);
+            for (i, scores) in rows.zip(scores.chunks(scorer.outputs())) {
+                let label = batch.labels[i];
+                let class = match batch.classes.is_empty() {
+                    true => class_of(targets, label),
+                    false if label >= 0.0 => std::str::from_utf8(batch.classes.get(label as usize))
+                        .ok()
+                        .and_then(|name| class_named(targets, name)),
+                    false => None,
+                };
+                each(Scored { scores, label, further: batch.further_of(i), class })?;
+            }
         }
     }
     Ok(())

@@ -9,7 +9,6 @@ use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use towline::baselines::Baseline;
-use towline::budget::Budget;
 use towline::input::libsvm::Precision;
 use towline::input::{self, Input, Progress};
 use towline::loss::AnyLoss;
@@ -18,6 +17,7 @@ use towline::output::{Kind, OutputFile};
 use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
 
 use crate::eval::judge;
+use crate::memory;
 use crate::method::Method;
 use crate::pack::stop_on_signal;
 use crate::train::{Arguments, check_inputs, inputs};
@@ -99,12 +99,13 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     else {
         bail!("name the model to write with -o MODEL");
     };
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
     let mut options = options(arguments, threads, stop)?;
-    let start = arguments.warm_start.as_deref().map(Model::load).transpose()?;
+    let start = arguments.warm_start.as_deref().map(|path| Model::load_within(path, &budget)).transpose()?;
+    let (start, _start_paid) = start.unzip();
     let input = match arguments.streams.follow {
         true if name == "-" => {
             bail!("--follow waits at the end of a file, and standard input ends when its writer does; name a file")

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use towline::baselines::{self, Baseline, BaselineOptions};
-use towline::budget::Budget;
+use towline::budget::{Budget, Reservation};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::model::Model;
@@ -17,12 +17,13 @@ use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainOptions, Trained};
+use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainError, TrainOptions, Trained};
 
 use crate::eval::judge;
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::{InputArguments, check_readable};
+use crate::memory::{self, Memory};
 use crate::method::{BASELINE_PASSES, Method};
 use crate::objective::{Constant, ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
@@ -30,7 +31,7 @@ use crate::recipe::{Recipe, RecipeArguments, WorkingSet};
 use crate::resume::{self, From};
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{exit, liblinear, plan, scales, show, size, summary};
+use crate::{exit, liblinear, plan, scales, show, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -92,9 +93,9 @@ pub struct Arguments {
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
     #[arg(long, value_name = "MODEL", conflicts_with = "restart")]
     pub warm_start: Option<PathBuf>,
-    /// Memory for the whole process, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse)]
-    pub memory: Option<u64>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    pub memory: Option<Memory>,
     /// Threads that parse and encode while a file is packed or tested [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
@@ -193,6 +194,16 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What a class takes besides the letters of its name.
+const CLASS_BYTES: usize = 64;
+
+/// Each of many models knows the labels, names and weights of all classes.
+pub(crate) fn reserve_classes(objective: &Objective, models: usize, budget: &Budget) -> anyhow::Result<Reservation> {
+    let classes: usize = objective.targets.names().iter().map(|name| name.len() + CLASS_BYTES).sum();
+    let bytes = if models > 1 { (models * classes) as u64 } else { 0 };
+    Ok(budget.reserve_few("classes of all models", bytes).map_err(StoreError::from)?)
+}
+
 /// Trains and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
     if arguments.streams.stream {
@@ -205,7 +216,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             "standard input can be read only once; add --stream to learn from it in one pass, or pack it first: towline pack - -o NAME.tow"
         );
     }
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let reading = arguments.reading.options(Precision::F32, threads, true);
     check_inputs(arguments, &reading)?;
@@ -241,7 +252,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         _ => None,
     };
     let mut watcher = Watcher::new(trace, held_out, arguments.tolerance, talk)?;
-    let trained = match arguments.method.baseline() {
+    let mut trained = match arguments.method.baseline() {
         Some(baseline) => {
             let options = baseline_options(arguments, baseline, objective.clone(), &store, &output, stop)?;
             vec![baselines::train(store.clone(), &options, &budget, &mut watcher)?]
@@ -254,7 +265,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             };
             let tasks = resume::tasks(&objective, &store, &output, from)?;
             let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
-            let _paid = budget.reserve("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
+            let _paid = budget.reserve_few("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
+            let _classes = reserve_classes(&objective, tasks.len(), &budget)?;
             notes.iter().filter(|_| talk).for_each(|note| show::say(&format!("note: {note}\n")));
             match recipe.note() {
                 Some(note) if talk => show::say(&format!("note: {note}\n")),
@@ -272,10 +284,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
     };
     watcher.finish()?;
-    let model = {
-        let features = store.features(&budget)?;
-        Model::new(&trained, &objective, &store, &features)
-    };
+    let (model, _paid) = assemble(&mut trained, &objective, &store, &budget)?;
     let solver = solver_name(&recipe, &trained[0]);
     drop(trained);
     model.save_to(&mut place)?;
@@ -291,6 +300,24 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         Status::OutOfPasses if model.header.baseline.is_some() => ExitCode::SUCCESS,
         status => exit::of_training(status),
     })
+}
+
+/// Weights become a model with the names of features; what is paid for it is to be held as long as it is.
+pub(crate) fn assemble(
+    trained: &mut [Trained],
+    objective: &Objective,
+    store: &DiskStore,
+    budget: &Budget,
+) -> anyhow::Result<(Model, Reservation)> {
+    trained.iter_mut().for_each(Trained::keep_only_weights);
+    towline::machine::give_back_free_memory();
+    let outputs = (trained.len() * objective.width()) as u64;
+    let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
+    let _weights = budget.reserve("weights", 8 * weights as u64).map_err(StoreError::from)?;
+    let bytes = Model::assembly_bytes(store.shape().columns, outputs, store.manifest().named_features);
+    let paid = budget.reserve("the model", bytes).map_err(StoreError::from)?;
+    let features = store.features(budget)?;
+    Ok((Model::new(trained, objective, store, &features), paid))
 }
 
 /// How the problem of the rows in memory was solved, if it was.
@@ -350,7 +377,12 @@ fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) 
     if choice.solver.is_second_order() {
         return Ok(());
     }
-    let (plan, together) = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget)?;
+    // Where there is no room for it, training says what would be enough.
+    let plan = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget);
+    let (plan, together) = match plan {
+        Err(TrainError::Budget(_)) => return Ok(()),
+        plan => plan?,
+    };
     show::say(&plan::text(&plan, store.blocks().len()));
     if together < tasks.len() {
         show::say(&format!(

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use towline::budget::Budget;
 use towline::index::IndexManifest;
 use towline::store::{BlockStore, DiskStore, Fault, StoreError, verify};
 use towline::trainer::StoreFingerprint;
 
+use crate::memory::{self, Memory};
 use crate::progress::Bar;
 use crate::{show, size};
 
@@ -21,13 +21,13 @@ pub struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = size::parse, allow_hyphen_values = true)]
-    memory: Option<u64>,
+    #[arg(long, value_parser = memory::parse, allow_hyphen_values = true)]
+    memory: Option<Memory>,
 }
 
 /// Exit code 0 if everything is whole, 1 and a list otherwise.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
+    let budget = memory::budget(arguments.memory);
     let store = match DiskStore::open_within(&arguments.store, &budget) {
         Ok(store) => store,
         Err(error @ StoreError::Damaged { .. }) => return broken(arguments, &[Fault { error }]),

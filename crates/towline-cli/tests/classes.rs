@@ -33,7 +33,7 @@ fn covtype() -> TempDir {
 fn every_way_trains_predicts_and_is_judged_the_same() {
     let folder = covtype();
     for (multiclass, memory) in
-        [("ovr", "64M"), ("ovr", "130K"), ("crammer-singer", "64M"), ("crammer-singer", "180K"), ("softmax", "180K")]
+        [("ovr", "64M"), ("ovr", "+130K"), ("crammer-singer", "64M"), ("crammer-singer", "+180K"), ("softmax", "+180K")]
     {
         let line = format!(
             "train rows.tow --multiclass {multiclass} --tolerance 1e-5 --memory {memory} --restart -o m.towm --json"
@@ -66,13 +66,13 @@ fn every_way_trains_predicts_and_is_judged_the_same() {
 #[test]
 fn a_run_of_many_models_goes_on_and_starts_from_another_c() {
     let folder = covtype();
-    let line = "train rows.tow --loss squared-hinge --tolerance 1e-6 --memory 130K -o m.towm --json";
+    let line = "train rows.tow --loss squared-hinge --tolerance 1e-6 --memory +130K -o m.towm --json";
     let first = json(&towline(&folder, line));
     let again = json(&towline(&folder, line));
     assert!(again["sweeps"].as_u64().unwrap() * 3 < first["sweeps"].as_u64().unwrap(), "{again}");
     let other = json(&towline(
         &folder,
-        "train rows.tow --loss squared-hinge -C 2 --tolerance 1e-6 --memory 130K --warm-start m.towm -o n.towm --json",
+        "train rows.tow --loss squared-hinge -C 2 --tolerance 1e-6 --memory +130K --warm-start m.towm -o n.towm --json",
     ));
     assert_eq!(other["status"], "converged");
     assert_eq!(other["classes"].as_array().unwrap().len(), 7);

@@ -154,7 +154,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing() {
     bench.ok("pack old.svm -o kept.tow --quiet");
     let binary = bench.command("").get_program().to_os_string();
     // Blocks of 1024 bytes: too little for the blocks, for the rows on their way, and for the map of the features.
-    for (limit, options) in [(100, ""), (100, "--append"), (400, "--memory 8M"), (4, "--block-size 1k"), (0, "")] {
+    for (limit, options) in [(100, ""), (100, "--append"), (400, "--memory +8M"), (4, "--block-size 1k"), (0, "")] {
         let before = contents(&bench.path("."));
         let store = if options == "--append" { "kept.tow" } else { "out.tow" };
         let script = format!("ulimit -f {limit}; exec \"$0\" pack more.svm -o {store} --quiet {options}");

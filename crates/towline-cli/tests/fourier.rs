@@ -87,7 +87,7 @@ fn features_that_are_kept_are_those_that_are_made() {
         };
         let line = |keep: &str, more: &str| format!("train {keep}.tow --tolerance 1e-6 --json -o {keep}.towm {more}");
         let expected = objective(&line("values", ""));
-        for more in ["", "--memory 300k"] {
+        for more in ["", "--memory +300k"] {
             let found = objective(&line("seed", more));
             assert!((found - expected).abs() <= 2e-6 * expected, "{more}: {found} {expected}");
         }

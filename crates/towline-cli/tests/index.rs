@@ -143,7 +143,7 @@ fn what_does_not_go_together_is_refused() {
 fn newton_reaches_the_optimum_of_a9a() {
     let bench = Workbench::new();
     bench.ok(&format!("pack {} -o a9a.tow -q --block-size 200k", shipped("a9a.zst")));
-    for memory in ["1G", "4M"] {
+    for memory in ["1G", "+4M"] {
         let said = bench.run(&format!(
             "train a9a.tow --loss logistic --solver newton --tolerance 1e-7 --memory {memory} -o m.towm --json --restart"
         ));
@@ -212,10 +212,10 @@ fn an_index_of_odd_stores_is_built_or_refused_in_words() {
     let said = bench.run("index rows.tow --memory 100K");
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(!bench.path("rows.tow/index").exists() && !bench.path("rows.tow/index.partial").exists());
-    bench.ok("index rows.tow -q --memory 4M");
+    bench.ok("index rows.tow -q --memory +4M");
     let said = bench.run("train rows.tow --method ibcd-l1-dual --memory 100K -o m.towm");
     assert_eq!(said.code, Some(3), "{}", said.stderr);
-    bench.ok("train rows.tow --method ibcd-l1-dual --memory 3M --init-rows 200 -o m.towm -q --restart");
+    bench.ok("train rows.tow --method ibcd-l1-dual --memory +3M --init-rows 200 -o m.towm -q --restart");
     // A block of the store is damaged: no index is left behind.
     let block = std::fs::read_dir(bench.path("rows.tow/blocks")).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&block).unwrap();

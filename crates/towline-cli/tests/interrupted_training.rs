@@ -40,7 +40,7 @@ fn bench() -> (Workbench, Rows) {
 }
 
 /// A run that cannot hold all rows, for tens of passes.
-const OUT_OF_CORE: &str = "train rows.tow -o model.towm -C 10 --tolerance 1e-6 --memory 350k --json";
+const OUT_OF_CORE: &str = "train rows.tow -o model.towm -C 10 --tolerance 1e-6 --memory +350k --json";
 
 /// D, from its definition: hinge loss, C = 10.
 fn dual_objective(rows: &Rows, duals: &[f64]) -> f64 {
@@ -77,7 +77,7 @@ fn summary(text: &[u8]) -> Value {
 #[test]
 fn a_run_that_is_killed_thirty_times_ends_at_the_same_optimum() {
     let (bench, rows) = bench();
-    let plan: Value = summary(bench.ok("plan rows.tow --memory 350k --json").as_bytes());
+    let plan: Value = summary(bench.ok("plan rows.tow --memory +350k --json").as_bytes());
     assert_eq!(plan["in_memory"], false);
     let pass_bytes = plan["pass_bytes"].as_u64().unwrap();
     let whole = summary(bench.ok(OUT_OF_CORE).as_bytes());
@@ -120,8 +120,8 @@ fn signals_leave_a_model_that_says_it_was_interrupted() {
     let (bench, _) = bench();
     let endless = "--tolerance 1e-300 --max-passes 1000000000";
     let cases = [
-        (format!("{endless} --memory 350k"), libc::SIGINT),
-        (format!("{endless} --memory 350k"), libc::SIGTERM),
+        (format!("{endless} --memory +350k"), libc::SIGINT),
+        (format!("{endless} --memory +350k"), libc::SIGTERM),
         (format!("{endless} --memory 1G"), libc::SIGINT),
         ("--method sgd --max-passes 1000000000".to_string(), libc::SIGTERM),
     ];

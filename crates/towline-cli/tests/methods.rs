@@ -53,7 +53,7 @@ fn baselines_come_near_the_exact_model() {
 #[test]
 fn comparisons_of_penalties_come_near_the_exact_model() {
     let (bench, _) = bench();
-    let problem = "train a9a.tow --penalty l1 --loss squared-hinge -C 0.05 --memory 3M --json";
+    let problem = "train a9a.tow --penalty l1 --loss squared-hinge -C 0.05 --memory +3M --json";
     let exact = json(&bench.run(&format!("{problem} --tolerance 1e-5 -o exact.towm")));
     let (bound, best) = (exact["dual_objective"].as_f64().unwrap(), exact["objective"].as_f64().unwrap());
     for (method, within) in [("admm", 1e-3), ("bc-admm", 1e-3), ("mirror-descent", 0.3)] {

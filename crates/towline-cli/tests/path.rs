@@ -16,14 +16,14 @@ fn cell<'a>(table: &'a str, point: usize, column: &str) -> &'a str {
     table.lines().nth(point + 1).unwrap().split(',').nth(head.unwrap()).unwrap()
 }
 
-const LINE: &str = "path a9a.tow --penalty l1 --loss logistic --lambda-ratio 0.01 --points 6 --memory 2M";
+const LINE: &str = "path a9a.tow --penalty l1 --loss logistic --lambda-ratio 0.01 --points 6 --memory +2M";
 
 #[test]
 fn a_path_has_a_model_and_a_line_per_point() {
     let bench = bench();
     let told: Value = serde_json::from_str(&bench.ok(&format!(
         "{} --json --test {}",
-        LINE.replace("2M", "4M"),
+        LINE.replace("2M", "6M"),
         shipped("a9a.t.zst")
     )))
     .unwrap();
@@ -131,7 +131,7 @@ fn a_path_over_many_classes_has_the_models_of_train_and_goes_on() {
     bench.ok("pack three.svm -o three.tow -q --block-size 16k");
     for (kind, files) in [("ovr", 3), ("crammer-singer", 1)] {
         // In memory, and out of it.
-        for memory in ["64M", "2M"] {
+        for memory in ["64M", "+2M"] {
             let line = format!(
                 "path three.tow -C 0.1,1,10 --multiclass {kind} --tolerance 1e-4 --memory {memory} -o {kind}{memory}"
             );

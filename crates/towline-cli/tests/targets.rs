@@ -28,11 +28,11 @@ fn every_penalty_trains_predicts_and_is_judged() {
     let bench = covtype("covtype-targets");
     for (penalty, memory) in [
         ("nuclear", "64M"),
-        ("nuclear", "160K"),
-        ("l2", "160K"),
-        ("l1", "160K"),
+        ("nuclear", "+160K"),
+        ("l2", "+160K"),
+        ("l1", "+160K"),
         ("elastic-net", "64M"),
-        ("group", "160K"),
+        ("group", "+160K"),
     ] {
         let line = format!(
             "train rows.tow --loss squared --penalty {penalty} --lambda 0.5 --intercept --tolerance 1e-5 --memory {memory} --restart -o m.towm --json"
@@ -133,7 +133,7 @@ fn rows_that_do_not_fit_are_refused_with_their_place() {
     // Far apart, so that different pieces of the text are parsed by different threads.
     let many: String = (0..60_000).map(|i| format!("{i},1 {}:1\n", i % 50 + 1)).collect();
     bench.file("b.svm", format!("{many}7 1:1\n"));
-    refused("pack b.svm -o b.tow --memory 8M", &["b.svm:60001:1", "1 target,"]);
+    refused("pack b.svm -o b.tow --memory +8M", &["b.svm:60001:1", "1 target,"]);
     bench.file("c.svm", "1 1:1\n");
     bench.file("d.svm", "1,2 1:1\n");
     refused("pack c.svm d.svm -o e.tow", &["d.svm:1:1", "2 targets"]);
@@ -183,7 +183,7 @@ fn runs_go_on_and_folds_are_scored() {
     for (name, loss) in [("covtype-targets", "--loss squared"), ("covtype-classes", "--multiclass softmax")] {
         let bench = covtype(name);
         let line =
-            format!("train rows.tow {loss} --penalty nuclear --lambda 3 --intercept --memory 200K -o m.towm --json");
+            format!("train rows.tow {loss} --penalty nuclear --lambda 3 --intercept --memory +200K -o m.towm --json");
         let short = bench.run(&format!("{line} --tolerance 1e-4 --max-passes 3"));
         assert_eq!(short.code, Some(5), "{}", short.stderr);
         let on = json(&bench, &format!("{line} --tolerance 1e-4"));

@@ -62,7 +62,7 @@ fn io(source: std::io::Error, message: String) -> PyErr {
 
 impl IntoException for BudgetError {
     fn into_exception(self) -> PyErr {
-        let BudgetError { purpose, wanted_bytes, free_bytes, limit_bytes, least_bytes } = self;
+        let BudgetError { purpose, wanted_bytes, free_bytes, limit_bytes, least_bytes, .. } = self;
         PyMemoryError::new_err(format!(
             "the budget of {limit_bytes} bytes is too small: {purpose} needs {wanted_bytes} bytes and {free_bytes} are free; \
              use memory={least_bytes} or more"
@@ -121,6 +121,7 @@ impl IntoException for ModelError {
         match self {
             ModelError::Io { source, .. } => io(source, message),
             ModelError::Output(error) => error.into_exception(),
+            ModelError::Budget(refused) => refused.into_exception(),
             ModelError::Damaged { .. } | ModelError::Unfit { .. } => PyValueError::new_err(message),
         }
     }

@@ -49,7 +49,7 @@ impl Model {
             let mut source = source::mapped(self.model.header.fourier, open(&budget)?, &budget).or_raise()?;
             let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
             while source.next_batch(&mut batch).or_raise()? {
-                scorer.score(&batch, &mut scores);
+                scorer.score(&batch, 0..batch.rows(), &mut scores);
                 Python::attach(|py| py.check_signals())?;
             }
             Ok(scores)

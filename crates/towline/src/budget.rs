@@ -25,13 +25,30 @@ const UNLIMITED: u64 = u64::MAX / 4;
 pub struct Budget {
     ledger: Arc<Mutex<Ledger>>,
     limit_bytes: u64,
+    program_bytes: u64,
 }
+
+/// What is few.
+const FEW_BYTES: u64 = 1 << 20;
+
+/// What the program itself holds of a budget of the whole process.
+const PROGRAM: &str = "the program itself";
 
 #[derive(Debug, Default)]
 struct Ledger {
     held_bytes: u64,
     peak_bytes: u64,
     holders: BTreeMap<&'static str, u64>,
+}
+
+impl Ledger {
+    /// Someone holds `to` bytes instead of `from`.
+    fn change(&mut self, purpose: &'static str, from: u64, to: u64) {
+        self.held_bytes = (self.held_bytes - from).saturating_add(to);
+        self.peak_bytes = self.peak_bytes.max(self.held_bytes);
+        let share = self.holders.entry(purpose).or_default();
+        *share = (*share - from).saturating_add(to);
+    }
 }
 
 /// The budget is too small for what was asked.
@@ -51,12 +68,22 @@ pub struct BudgetError {
     pub limit_bytes: u64,
     /// The least budget with which this reservation would have succeeded.
     pub least_bytes: u64,
+    /// What the program itself takes of the budget.
+    pub program_bytes: u64,
 }
 
 impl Budget {
     /// A budget of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Budget { ledger: Arc::default(), limit_bytes }
+        Budget { ledger: Arc::default(), limit_bytes, program_bytes: 0 }
+    }
+
+    /// A budget of `limit_bytes` for a whole process, whose program itself takes `program_bytes` whatever it does. Where that is more than there is,
+    /// every reservation is refused, and told what would be enough for the program and itself.
+    pub fn of_process(limit_bytes: u64, program_bytes: u64) -> Self {
+        let holders = BTreeMap::from([(PROGRAM, program_bytes)]);
+        let ledger = Ledger { held_bytes: program_bytes, peak_bytes: program_bytes, holders };
+        Budget { ledger: Arc::new(Mutex::new(ledger)), limit_bytes, program_bytes }
     }
 
     /// A budget that refuses nothing, for tests and for callers who manage memory themselves.
@@ -76,6 +103,22 @@ impl Budget {
         Ok(reservation)
     }
 
+    /// The same, but few bytes are never refused: what a run asks for next is, and names a budget for all of it. For what comes before the
+    /// large part of a run.
+    pub fn reserve_few(&self, purpose: &'static str, bytes: u64) -> Result<Reservation, BudgetError> {
+        if bytes > FEW_BYTES {
+            return self.reserve(purpose, bytes);
+        }
+        let mut reservation = self.open(purpose);
+        reservation.hold(bytes);
+        Ok(reservation)
+    }
+
+    /// Refuses a run that will take `bytes` in the end, before it has begun.
+    pub fn check(&self, purpose: &'static str, bytes: u64) -> Result<(), BudgetError> {
+        self.reserve(purpose, bytes).map(drop)
+    }
+
     /// Takes nothing yet for `purpose`, to grow later.
     pub fn open(&self, purpose: &'static str) -> Reservation {
         Reservation { budget: self.clone(), purpose, bytes: 0 }
@@ -86,9 +129,36 @@ impl Budget {
         self.limit_bytes
     }
 
+    /// What the program itself takes of it.
+    pub fn program_bytes(&self) -> u64 {
+        self.program_bytes
+    }
+
+    /// What is there for data: by this, parts of a run choose how large they are.
+    pub fn data_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.program_bytes)
+    }
+
+    /// What is held at the moment, by the program itself as well.
+    pub fn held_bytes(&self) -> u64 {
+        self.lock().held_bytes
+    }
+
     /// What nobody holds at the moment.
     pub fn free_bytes(&self) -> u64 {
-        self.limit_bytes - self.lock().held_bytes
+        self.limit_bytes.saturating_sub(self.held_bytes())
+    }
+
+    /// The refusal of `wanted_bytes` beside `held_bytes` that stay.
+    pub fn refusal(&self, purpose: &'static str, wanted_bytes: u64, held_bytes: u64) -> BudgetError {
+        BudgetError {
+            purpose,
+            wanted_bytes,
+            free_bytes: self.limit_bytes.saturating_sub(held_bytes),
+            limit_bytes: self.limit_bytes,
+            least_bytes: held_bytes.saturating_add(wanted_bytes),
+            program_bytes: self.program_bytes,
+        }
     }
 
     /// The most that was ever held at one time.
@@ -128,20 +198,17 @@ impl Reservation {
         let others = ledger.held_bytes - self.bytes;
         let held = others.saturating_add(bytes);
         if held > limit_bytes && bytes > self.bytes {
-            return Err(BudgetError {
-                purpose: self.purpose,
-                wanted_bytes: bytes - self.bytes,
-                free_bytes: limit_bytes.saturating_sub(ledger.held_bytes),
-                limit_bytes,
-                least_bytes: held,
-            });
+            return Err(self.budget.refusal(self.purpose, bytes - self.bytes, ledger.held_bytes));
         }
-        ledger.held_bytes = held;
-        ledger.peak_bytes = ledger.peak_bytes.max(held);
-        let share = ledger.holders.entry(self.purpose).or_default();
-        *share = *share - self.bytes + bytes;
+        ledger.change(self.purpose, self.bytes, bytes);
         self.bytes = bytes;
         Ok(())
+    }
+
+    /// Grows or shrinks to `bytes` without a question.
+    fn hold(&mut self, bytes: u64) {
+        self.budget.lock().change(self.purpose, self.bytes, bytes);
+        self.bytes = bytes;
     }
 
     /// Grows to `bytes` if that is more than is held now.
@@ -178,6 +245,34 @@ mod tests {
         let b = budget.reserve("b", 40).unwrap();
         drop((a, b));
         assert_eq!((budget.free_bytes(), budget.peak_bytes()), (100, 100));
+    }
+
+    #[test]
+    fn the_program_itself_is_part_of_what_is_enough() {
+        for limit in [10, 70] {
+            let budget = Budget::of_process(limit, 50);
+            assert_eq!(
+                (budget.data_bytes(), budget.free_bytes()),
+                (limit.saturating_sub(50), limit.saturating_sub(50))
+            );
+            let refused = budget.reserve("a", 30).unwrap_err();
+            assert_eq!((refused.least_bytes, refused.program_bytes), (80, 50));
+            assert_eq!(refused.free_bytes, limit.saturating_sub(50));
+        }
+        assert!(Budget::of_process(80, 50).reserve("a", 30).is_ok());
+    }
+
+    #[test]
+    fn few_bytes_are_refused_with_what_comes_after_them() {
+        let budget = Budget::new(100);
+        let few = budget.reserve_few("few", 300).unwrap();
+        assert_eq!(budget.free_bytes(), 0);
+        assert_eq!(budget.reserve("many", 1000).unwrap_err().least_bytes, 1300);
+        assert!(budget.check("many", 1).is_err());
+        assert!(budget.reserve_few("many", 2 << 20).is_err());
+        drop(few);
+        assert!(budget.check("many", 100).is_ok());
+        assert_eq!(budget.free_bytes(), 100);
     }
 
     #[test]

@@ -8,16 +8,17 @@
 //! A model has one output, or one per class or target; the weights of a feature for all of them lie side by side.
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+mod file;
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::baselines::Baseline;
+use crate::budget::BudgetError;
 use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
-use crate::output::{Inputs, Kind, OutputError, OutputFile};
+use crate::output::OutputError;
 use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::Scale;
@@ -144,6 +145,9 @@ pub enum ModelError {
     /// The model cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The budget is too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
     /// The file is no model, or a damaged one.
     #[error("{}: {problem}; train it again", path.display())]
     Damaged {
@@ -195,23 +199,18 @@ impl Model {
         let weight = |column: usize, output: usize| trained[output / width].weights[column * width + output % width];
         let columns = trained.first().map_or(0, |model| model.weights.len() / width).saturating_sub(1);
         let mut intercepts: Vec<f64> = (0..outputs).map(|output| weight(columns, output) * objective.bias).collect();
-        let (mut named, mut numbered) = (Vec::new(), Vec::new());
-        for column in 0..columns {
-            if (0..outputs).all(|output| weight(column, output) == 0.0) {
-                continue;
-            }
-            match feature(column as u32).0 {
-                FeatureName::Number(number) => numbered.push((number, column)),
-                FeatureName::Name(name) => named.push((name.to_string(), column)),
-            }
+        // There may be so many that what is not needed must not be made.
+        let has_weight = |column: &u32| (0..outputs).any(|output| weight(*column as usize, output) != 0.0);
+        let mut kept = Vec::with_capacity((0..columns as u32).filter(has_weight).count());
+        kept.extend((0..columns as u32).filter(has_weight));
+        if !named_features {
+            kept.sort_unstable_by_key(|&column| number_of(&feature(column).0));
         }
-        numbered.sort_unstable_by_key(|&(number, _)| number);
-        let order = numbered.iter().map(|item| item.1).chain(named.iter().map(|item| item.1));
-        let mut weights = Vec::with_capacity((numbered.len() + named.len()) * outputs);
-        for column in order {
-            let Scaling { shift, factor } = feature(column as u32).1.unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
+        let mut weights = Vec::with_capacity(kept.len() * outputs);
+        for &column in &kept {
+            let Scaling { shift, factor } = feature(column).1.unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
             for (output, intercept) in intercepts.iter_mut().enumerate() {
-                let raw = weight(column, output) * factor;
+                let raw = weight(column as usize, output) * factor;
                 *intercept -= raw * shift;
                 weights.push(raw);
             }
@@ -235,8 +234,8 @@ impl Model {
             hash_bits: None,
         };
         let features = match named_features {
-            true => Features::Named(named.into_iter().map(|(name, _)| name).collect()),
-            false => Features::Numbered(numbered.into_iter().map(|(number, _)| number).collect()),
+            true => Features::Named(kept.iter().map(|&column| feature(column).0.to_string()).collect()),
+            false => Features::Numbered(kept.iter().map(|&column| number_of(&feature(column).0)).collect()),
         };
         Model { header, features, weights }
     }
@@ -272,178 +271,29 @@ impl Model {
         &self.weights[i * self.outputs()..][..self.outputs()]
     }
 
-    /// Writes the model so that the file is whole or not there.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        self.save_to(&mut OutputFile::open(path, Kind::Model, &Inputs::none())?)
-    }
-
-    /// The same at a place that has been claimed, once or more often.
-    pub fn save_to(&self, place: &mut OutputFile) -> Result<(), ModelError> {
-        let path = place.path().to_path_buf();
-        let unfit = |problem: String| ModelError::Unfit { path: path.clone(), problem };
-        self.check_finite().map_err(unfit)?;
-        let bytes = self.to_bytes().map_err(|error| unfit(error.to_string()))?;
-        Ok(place.write(|out| out.write_all(&bytes))?)
-    }
-
-    /// Whatever is written can be read: numbers in memory may have grown beyond all bounds.
-    fn check_finite(&self) -> Result<(), String> {
-        if self.weights.iter().chain(&self.header.intercepts).any(|weight| !weight.is_finite()) {
-            return Err("a weight is not a finite number".into());
-        }
-        // JSON has no words for other numbers, and the reader would miss them.
-        let text = serde_json::to_vec(&self.header).map_err(|error| error.to_string())?;
-        let read = serde_json::from_slice::<Header>(&text);
-        read.map(|_| ()).map_err(|_| "its objective, or what was found of it, is not a finite number".into())
-    }
-
-    /// Reads a model and checks all of it.
-    pub fn load(path: &Path) -> Result<Model, ModelError> {
-        let io = |source| ModelError::Io { path: path.to_path_buf(), action: "read it", source };
-        let mut bytes = Vec::new();
-        let mut file = File::open(path).map_err(io)?;
-        (&file).take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(io)?;
-        // What is no model, or a file of holes, may have any size.
-        let size = file.metadata().map_err(io)?.len();
-        if bytes == MAGIC && bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX)).is_err() {
-            return Err(damaged(path, format!("its {size} bytes are more than memory holds")));
-        } else if bytes == MAGIC {
-            file.read_to_end(&mut bytes).map_err(io)?;
-        }
-        Model::from_bytes(&bytes).map_err(|problem| damaged(path, problem))
-    }
-
-    /// The file as bytes.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let header = serde_json::to_vec(&self.header)?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&header);
-        bytes.extend_from_slice(&(self.features.len() as u64).to_le_bytes());
-        match &self.features {
-            Features::Numbered(numbers) => {
-                numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
-            }
-            Features::Named(names) => {
-                let mut end = 0u64;
-                for name in names {
-                    end += name.len() as u64;
-                    bytes.extend_from_slice(&end.to_le_bytes());
-                }
-                names.iter().for_each(|name| bytes.extend_from_slice(name.as_bytes()));
-            }
-        }
-        self.weights.iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
-        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-        Ok(bytes)
-    }
-
-    /// The reverse of [`Model::to_bytes`]; says what is wrong with bytes that are no model.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Model, String> {
-        let early = || "it ends too early".to_string();
-        if !bytes.starts_with(&MAGIC) {
-            return Err("this is not a Towline model".into());
-        }
-        let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(early)?;
-        if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
-            return Err("checksum mismatch".into());
-        }
-        let mut rest = &body[MAGIC.len()..];
-        let mut take = |n: u64| -> Result<&[u8], String> {
-            let n = usize::try_from(n).map_err(|_| early())?;
-            let (taken, after) = rest.split_at_checked(n).ok_or_else(early)?;
-            rest = after;
-            Ok(taken)
+    /// What it takes in memory.
+    fn resident_bytes(&self) -> u64 {
+        let features: usize = match &self.features {
+            Features::Numbered(numbers) => 8 * numbers.len(),
+            Features::Named(names) => names.iter().map(|name| name.len() + NAME_BYTES).sum(),
         };
-        let length = first_u64(take(8)?);
-        let header: Header =
-            serde_json::from_slice(take(length)?).map_err(|error| format!("its header is damaged: {error}"))?;
-        if header.version != VERSION {
-            return Err(format!("model format version {}; this program reads version {VERSION}", header.version));
-        }
-        if header.hash_bits.is_some_and(|bits| !(1..=31).contains(&bits)) {
-            return Err("its number of hash bits is not between 1 and 31".into());
-        }
-        if let Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } = &header.objective.targets
-            && !classes.is_whole()
-        {
-            return Err("its classes have not one label, name and weight each".into());
-        }
-        if header.intercepts.is_empty() || header.intercepts.len() != header.outputs() {
-            return Err("it has not as many intercepts as outputs".into());
-        }
-        let count = first_u64(take(8)?);
-        let size = count.checked_mul(8).ok_or_else(early)?;
-        let numbers: Vec<u64> = take(size)?.as_chunks::<8>().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
-        let mut names = Vec::new();
-        if header.named_features {
-            let text = std::str::from_utf8(take(numbers.last().copied().unwrap_or(0))?)
-                .map_err(|_| "a name is not UTF-8".to_string())?;
-            let mut start = 0;
-            for &end in &numbers {
-                names.push(text.get(start..end as usize).ok_or_else(|| "the names overlap".to_string())?.to_string());
-                start = end as usize;
-            }
-        } else if !numbers.is_sorted_by(|a, b| a < b) {
-            return Err("its features are not in order".into());
-        }
-        let size = size.checked_mul(header.intercepts.len() as u64).ok_or_else(early)?;
-        let weights: Vec<f64> = take(size)?.as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
-        if !rest.is_empty() {
-            return Err("it has bytes left over".into());
-        }
-        if weights.iter().chain(&header.intercepts).any(|w| !w.is_finite()) {
-            return Err("a weight is not finite".into());
-        }
-        let features = if header.named_features { Features::Named(names) } else { Features::Numbered(numbers) };
-        Ok(Model { header, features, weights })
+        (features + 8 * self.weights.len()) as u64
+    }
+
+    /// What making a model of so many columns and outputs takes, besides the weights that it is made of.
+    pub fn assembly_bytes(columns: u64, outputs: u64, named: bool) -> u64 {
+        columns.saturating_mul(4 + 8 * outputs + if named { NAME_BYTES as u64 + NAME_LENGTH } else { 8 })
     }
 }
 
-fn first_u64(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|k| bytes[k]))
-}
-
-fn damaged(path: &Path, problem: String) -> ModelError {
-    ModelError::Damaged { path: path.to_path_buf(), problem }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loss::ALL;
-    use crate::objective::{Classes, Multiclass};
-
-    fn model(names: &[&str], intercepts: usize) -> Model {
-        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-        let classes = Classes { labels: vec![1.0, 2.0, 3.0], names, weights: vec![1.0; 3] };
-        let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
-        let header = Header {
-            version: VERSION,
-            created_by: String::new(),
-            objective: Objective::new(ALL[0], 1.0, targets),
-            status: Status::Converged,
-            certificate: None,
-            certificates: Vec::new(),
-            cost: Cost::default(),
-            baseline: None,
-            rows: 3,
-            features: 1,
-            intercepts: vec![0.0; intercepts],
-            unit_rows: false,
-            named_features: false,
-            hash_bits: None,
-            fourier: None,
-        };
-        Model { header, features: Features::Numbered(vec![4]), weights: vec![0.5; intercepts] }
-    }
-
-    #[test]
-    fn classes_without_a_name_and_outputs_without_a_class_are_refused() {
-        let read = |model: Model| Model::from_bytes(&model.to_bytes().unwrap());
-        let whole = model(&["a", "b", "c"], 3);
-        assert_eq!(read(whole.clone()), Ok(whole));
-        assert!(read(model(&["a"], 3)).unwrap_err().contains("name and weight"));
-        assert!(read(model(&["a", "b", "c"], 2)).unwrap_err().contains("intercepts"));
+/// The number of a feature that has one.
+fn number_of(name: &FeatureName) -> u64 {
+    match name {
+        FeatureName::Number(number) => *number,
+        FeatureName::Name(_) => 0,
     }
 }
+
+/// What a name takes in memory besides its letters, and how many of those a column of a table has at most, as a rule.
+const NAME_BYTES: usize = 48;
+const NAME_LENGTH: u64 = 32;

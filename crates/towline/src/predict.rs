@@ -1,4 +1,6 @@
 //! Scores for rows: from any input, a batch at a time, or from a store.
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -35,7 +37,7 @@ const HASHED_BYTES: u64 = 32;
 impl Scorer {
     /// Prepares `model`.
     pub fn new(model: &Model, budget: &Budget) -> Result<Scorer, BudgetError> {
-        let reserve = |bytes| budget.reserve("weights by feature", bytes);
+        let reserve = |bytes| budget.reserve_few("weights by feature", bytes);
         let (outputs, count) = (model.outputs(), model.features.len() as u64);
         let weight_bytes = model.weights.len() as u64 * 8;
         let (lookup, weights, paid) = match &model.features {
@@ -97,13 +99,13 @@ impl Scorer {
         }
     }
 
-    /// Appends the scores of each row of `batch` to `scores`, one per output, side by side.
-    pub fn score(&self, batch: &RowBatch, scores: &mut Vec<f64>) {
+    /// Appends the scores of these rows of `batch` to `scores`, one per output, side by side.
+    pub fn score(&self, batch: &RowBatch, rows: Range<usize>, scores: &mut Vec<f64>) {
         let by_name: Vec<Option<u32>> = batch.names.iter().map(|name| self.place_of_name(name)).collect();
         let named = !by_name.is_empty();
         let place = |key: u64| if named { by_name[key as usize] } else { self.place_of_number(key) };
         let mut sums = vec![0.0; self.outputs()];
-        for i in 0..batch.rows() {
+        for i in rows {
             let range = batch.range(i);
             sums.fill(0.0);
             let mut sq_norm = 0.0;

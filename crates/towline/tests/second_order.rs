@@ -198,7 +198,7 @@ fn a_solver_that_cannot_says_which_can() {
     }
     let options = options(&objective(loss("hinge"), 1.0, 0.0, None), Solver::Multipliers, 1e-6);
     let error = train(store, &options, &Budget::new(30_000), &mut ()).unwrap_err();
-    assert!(error.to_string().contains("matrices of 20 x 20 features"), "{error}");
+    assert!(matches!(error, TrainError::Budget(_)) && error.to_string().contains("this solver needs"), "{error}");
 }
 
 /// Without a budget, matrices are no larger than a machine has room for.

@@ -70,8 +70,8 @@ impl Walk {
         }
         let mut models = Vec::new();
         for number in 0..=at {
-            match Model::load(&self.file(number)) {
-                Ok(model) if is_done(&model) && model.header.objective == self.points[number] => {
+            match Model::load_within(&self.file(number), &self.budget) {
+                Ok((model, _paid)) if is_done(&model) && model.header.objective == self.points[number] => {
                     models.push(Point::new(model))
                 }
                 _ => return Ok(false),
@@ -90,7 +90,7 @@ impl Walk {
     /// Judges every model; only now, since while rows are in memory there is no room for scores.
     pub fn judge(&mut self, test: &str) -> anyhow::Result<()> {
         for number in 0..self.done.len() {
-            let model = Model::load(&self.file(number))?;
+            let (model, _paid) = Model::load_within(&self.file(number), &self.budget)?;
             self.done[number].quality = Some(judge(&model, test, &self.reading, &self.budget)?);
         }
         Ok(())

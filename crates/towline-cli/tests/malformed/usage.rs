@@ -270,31 +270,6 @@ pub const CASES: &[Case] = &[
         4,
         "towline: --scale minmax would turn 40 values into about 1600: 40 features have negative values, so that 0 moves; use --scale standard or --scale rows, which keep zeros\n",
     ),
-    // memory
-    (
-        rows,
-        "pack in.svm -o out.tow --memory 100k --threads 2",
-        3,
-        "towline: the memory budget of 100.0 KiB is too small: packing needs 5.0 MiB and only 100.0 KiB is free; use --memory 6M or more\n",
-    ),
-    (
-        rows,
-        "pack in.svm -o out.tow --memory 0 --threads 1",
-        3,
-        "towline: the memory budget of 0 B is too small: packing needs 3.0 MiB and only 0 B is free; use --memory 4M or more\n",
-    ),
-    (
-        store,
-        "cat out.tow --memory 10",
-        3,
-        "towline: the memory budget of 10 B is too small: feature names needs 80 B and only 10 B is free; use --memory 1M or more\n",
-    ),
-    (
-        store,
-        "verify out.tow --memory 10",
-        3,
-        "towline: the memory budget of 10 B is too small: a block needs 536 B and only 10 B is free; use --memory 1M or more\n",
-    ),
     // arguments
     (
         rows,

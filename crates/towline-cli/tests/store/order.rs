@@ -31,9 +31,9 @@ fn the_seed_decides_and_nothing_else_does() {
     for options in [
         "--threads 1 --memory 1G",
         "--threads 3 --memory 1G",
-        "--threads 2 --memory 12M",
-        "--threads 1 --memory 10M",
-        "--threads 3 --memory 16M",
+        "--threads 2 --memory +12M",
+        "--threads 1 --memory +10M",
+        "--threads 3 --memory +16M",
     ] {
         // Whole stores may differ in a million bytes; nobody wants to see them.
         assert!(pack(&format!("--seed 3 {options}")) == expected, "{options}");
@@ -49,7 +49,7 @@ fn the_seed_decides_and_nothing_else_does() {
 fn rows_in_order_do_not_depend_on_budget_or_threads_either() {
     let (bench, text) = bench_with_rows(60_000);
     let mut stores = Vec::new();
-    for options in ["--threads 2 --memory 1G", "--threads 1 --memory 10M", "--threads 3 --memory 16M"] {
+    for options in ["--threads 2 --memory 1G", "--threads 1 --memory +10M", "--threads 3 --memory +16M"] {
         bench.ok(&format!("pack in.svm -o out.tow --force --quiet --block-size 64k --keep-order {options}"));
         assert!(bench.ok("cat out.tow") == text, "{options}");
         stores.push(contents(&bench.path("out.tow")));

@@ -61,6 +61,24 @@ impl Workbench {
         said.stdout
     }
 
+    /// Runs the program to its end and watches the most memory that it has had, in bytes. What it takes in its last millisecond may be missed.
+    pub fn watched(&self, arguments: &str) -> (Said, u64) {
+        let mut child = self.command(arguments);
+        let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let watcher = std::thread::spawn(move || {
+            let mut peak = 0;
+            // A process that has ended has no such line.
+            while let Some(now) = std::fs::read_to_string(&status).ok().and_then(|text| peak_of(&text)) {
+                peak = now;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            peak
+        });
+        let said = said(child.wait_with_output().unwrap());
+        (said, watcher.join().unwrap())
+    }
+
     /// Runs the program with `text` as standard input.
     pub fn run_with_input(&self, arguments: &str, text: &[u8]) -> Said {
         let input = self.file("standard-input", text);
@@ -73,6 +91,21 @@ impl Workbench {
     pub fn contents(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         contents(self.folder.path())
     }
+}
+
+/// The most memory that a process has had, by its status.
+fn peak_of(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kibibytes| kibibytes << 10)
+}
+
+/// What the program itself takes of a budget.
+pub fn program_bytes() -> u64 {
+    let bench = Workbench::new();
+    bench.file("tiny.svm", "1 1:1\n-1 2:1\n");
+    bench.ok("pack tiny.svm -o tiny.tow -q");
+    let plan: serde_json::Value = serde_json::from_str(&bench.ok("plan tiny.tow --json")).unwrap();
+    plan["program_bytes"].as_u64().unwrap()
 }
 
 pub fn said(output: Output) -> Said {

@@ -88,7 +88,7 @@ pub fn cross_validate(
             together = together.max(group.len() * run.folds.count() as usize);
             continue;
         }
-        let whole = Plan::for_models(&*run.store, &per_fold[0], 1, budget)?;
+        let (whole, _) = Plan::for_solver(&*run.store, &per_fold[0], Solver::Dual, per_fold.len(), budget)?;
         let found = match whole.in_memory {
             true => run.along_c(group)?,
             false => run.all_at_once(group)?,
@@ -158,7 +158,9 @@ impl Validation<'_> {
             let mut cells = self.cells(&objectives[at..=at])?;
             if let Some((c, starts)) = last.take() {
                 let tasks = cells.iter_mut().flat_map(|cell| &mut cell.tasks);
-                for (task, (start, weights)) in tasks.zip(starts).filter(|(task, _)| task.start.is_none()) {
+                let is_known =
+                    |(task, (start, _)): &(&mut Task, (Start, Vec<f64>))| task.start.is_none() && !start.is_empty();
+                for (task, (start, weights)) in tasks.zip(starts).filter(is_known) {
                     (task.start, task.start_weights) = (Some(start.times(objectives[at].c / c)), weights);
                 }
             }

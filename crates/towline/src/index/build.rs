@@ -54,9 +54,11 @@ pub fn build(
     budget: &Budget,
     mut seen: impl FnMut(u64),
 ) -> Result<Option<Built>, StoreError> {
+    let fan_out = options.fan_out.clamp(2, 1 << 10);
+    let least = Room::least(store, fan_out).bytes;
+    budget.check("indexing", PageWriter::BYTES + ReadAhead::needed_bytes(&**store, 1) + least)?;
     let mut out = PageWriter::create(store, budget)?;
     let mut reader = ReadAhead::new(store.clone(), 1, budget)?;
-    let fan_out = options.fan_out.clamp(2, 1 << 10);
     let room = Room::plan(store, options.tree_rows, fan_out, budget)?;
     let _paid = budget.reserve("rows of a tree", room.bytes)?;
     let shape = store.shape();
@@ -110,22 +112,30 @@ struct Room {
 
 impl Room {
     fn plan(store: &DiskStore, tree_rows: u64, fan_out: u64, budget: &Budget) -> Result<Room, BudgetError> {
-        let shape = store.shape();
-        let longest = store.manifest().row_summary.max_values.min(shape.columns);
-        let mean = shape.values as f64 / shape.rows.max(1) as f64;
-        let room = |rows: u64| {
-            // Rows differ in length: a tenth more values than on average, and at least the longest row.
-            let values = (rows as f64 * mean * 1.1) as u64 + longest;
-            let page = 4 * shape.layout.resident_bytes(LEAST_TREE_ROWS, LEAST_TREE_ROWS * longest.min(1 << 10));
-            let bytes = shape.layout.resident_bytes(rows, values) + TreeGrower::bytes(fan_out, shape.columns, rows);
-            Room { rows, values, bytes: bytes + page }
-        };
-        let most = tree_rows.clamp(1, u64::from(u32::MAX) / 2).min(shape.rows.max(1));
+        let room = |rows| Room::of(store, rows, fan_out);
+        let most = tree_rows.clamp(1, u64::from(u32::MAX) / 2).min(store.shape().rows.max(1));
         let mut rows = most;
         // A part of the budget stays free for the nodes, whose number is known only in the end.
         while room(rows).bytes > budget.free_bytes() / 4 * 3 && rows > LEAST_TREE_ROWS.min(most) {
             rows = (rows / 4 * 3).max(LEAST_TREE_ROWS.min(most));
         }
         Ok(room(rows))
+    }
+
+    /// The least that works.
+    fn least(store: &DiskStore, fan_out: u64) -> Room {
+        Room::of(store, LEAST_TREE_ROWS.min(store.shape().rows.max(1)), fan_out)
+    }
+
+    /// Room for trees of so many rows.
+    fn of(store: &DiskStore, rows: u64, fan_out: u64) -> Room {
+        let shape = store.shape();
+        let longest = store.manifest().row_summary.max_values.min(shape.columns);
+        let mean = shape.values as f64 / shape.rows.max(1) as f64;
+        // Rows differ in length: a tenth more values than on average, and at least the longest row.
+        let values = (rows as f64 * mean * 1.1) as u64 + longest;
+        let page = 4 * shape.layout.resident_bytes(LEAST_TREE_ROWS, LEAST_TREE_ROWS * longest.min(1 << 10));
+        let bytes = shape.layout.resident_bytes(rows, values) + TreeGrower::bytes(fan_out, shape.columns, rows);
+        Room { rows, values, bytes: bytes + page }
     }
 }

@@ -55,7 +55,7 @@ impl PageCache {
             bytes_read: 0,
             left_bytes: 0,
             // Also the page at hand, which may have to leave the cache before it is looked at.
-            _buffers_paid: budget.reserve("buffers for pages", largest)?,
+            _buffers_paid: budget.reserve_few("buffers for pages", largest)?,
             forest,
         })
     }
@@ -98,7 +98,7 @@ impl PageCache {
                 self.left_bytes += entry.bytes;
             }
         }
-        if self.left_bytes > self.budget.limit_bytes() / LEFT_PART {
+        if self.left_bytes > self.budget.data_bytes() / LEFT_PART {
             self.left_bytes = 0;
             machine::give_back_free_memory();
         }

@@ -46,7 +46,7 @@ impl Forest {
             return Err(StoreError::index(path, problem));
         }
         // Once as bytes, once as nodes.
-        let paid = budget.reserve("nodes of the index", manifest.table.bytes.saturating_mul(3))?;
+        let paid = budget.reserve_few("nodes of the index", manifest.table.bytes.saturating_mul(3))?;
         let damaged = |error: StoreError| damaged_index(path, &error);
         let folder = StoreFolder::open(path)?;
         let bytes = folder.read_checked(&manifest.table).map_err(damaged)?;

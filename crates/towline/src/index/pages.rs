@@ -35,11 +35,14 @@ pub struct PageWriter {
 }
 
 impl PageWriter {
+    /// What it takes in the beginning.
+    pub const BYTES: u64 = 1 << 20;
+
     /// Begins an index for the store; what an earlier run left unfinished is removed.
     pub fn create(store: &DiskStore, budget: &Budget) -> Result<Self, StoreError> {
         let path = store.path();
         let lock = lock(path, path)?;
-        let paid = budget.reserve("nodes of the index", 1 << 20)?;
+        let paid = budget.reserve("nodes of the index", PageWriter::BYTES)?;
         let target = path.join(FOLDER);
         let old = match target.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -42,7 +42,7 @@ pub fn train(
     pages.begin_count();
     let columns = store.shape().columns as usize;
     let shown = if options.tasks.len() > 1 { columns + 1 } else { 0 };
-    let _paid = budget.reserve("weights of all models", 8 * (shown * options.tasks.len()) as u64)?;
+    let _paid = budget.reserve_few("weights of all models", 8 * (shown * options.tasks.len()) as u64)?;
     let mut seen = Seen { observer, models: vec![vec![0.0; shown]; options.tasks.len()], costs: Vec::new(), which: 0 };
     let free_bytes = budget.free_bytes() + pages.held_bytes();
     let forest = pages.forest();
@@ -104,7 +104,7 @@ impl<'a> Wave<'a> {
         }
         let by_blocks = states.iter().any(|state| matches!(state, State::Blocks(_)));
         if by_blocks {
-            pages.make_room(self.common.budget.limit_bytes());
+            pages.make_room(self.common.budget.data_bytes());
             machine::give_back_free_memory();
         }
         let finish = |(i, state)| match state {
@@ -126,7 +126,7 @@ impl<'a> Wave<'a> {
         pages: &mut PageCache,
     ) -> Result<Vec<State<'a, L, S>>, TrainError> {
         let Common { store, limits, indexed, budget, .. } = self.common;
-        pages.make_room(budget.limit_bytes() / 2);
+        pages.make_room(budget.data_bytes() / 2);
         let sample = match self.tasks.iter().any(|task| task.start.is_none()) {
             true => Some(Sample::draw(&**store, indexed.beginning, limits.options().seed, budget)?),
             false => None,

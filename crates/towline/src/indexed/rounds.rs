@@ -289,7 +289,7 @@ pub fn sq_norm(w: &[f64]) -> f64 {
 
 /// Memory for the weights of a run, and for Newton steps on a block.
 pub fn reserve(columns: u64, primal: bool, budget: &Budget) -> Result<Reservation, TrainError> {
-    Ok(budget.reserve("weights", vector_bytes(columns, primal))?)
+    Ok(budget.reserve_few("weights", vector_bytes(columns, primal))?)
 }
 
 /// How much that is.

@@ -90,7 +90,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         let folder = task.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
         let folder = folder.map_or_else(std::env::temp_dir, |folder| folder.to_path_buf());
         let longest = store.manifest().row_summary.max_values;
-        pages.make_room(budget.limit_bytes() / 2);
+        pages.make_room(budget.data_bytes() / 2);
         let paid = reserve(shape.columns, indexed.primal, budget)?;
         let search = Search::new(pages.forest().clone(), options.seed, budget)?;
         let room = (Room::of(shape, longest, row_bytes / common.together), row_bytes);

@@ -121,7 +121,7 @@ impl ArrowSource {
         budget: &Budget,
         progress: &Progress,
     ) -> Result<Self, BudgetError> {
-        let target_bytes = (budget.limit_bytes() / 32).clamp(64 << 10, 1 << 20);
+        let target_bytes = (budget.data_bytes() / 32).clamp(64 << 10, 1 << 20);
         Ok(ArrowSource {
             tables: Arc::new(Tables::new(options.clone())),
             waiting,

@@ -206,6 +206,23 @@ impl Stream {
     }
 }
 
+/// What unpacking takes where blocks are as large as bzip2 makes them: 900,000 bytes, and 4 for each of them to sort them back.
+const BZIP2_BYTES: u64 = 4 << 20;
+
+/// What unpacking a file will take of the budget, judging by its first bytes; nothing is known of a pipe.
+pub fn unpacking_bytes(input: &Input, budget: &Budget) -> u64 {
+    let Input::File(path) = input else { return 0 };
+    let mut head = [0u8; window::HEADER_BYTES];
+    let is_file = std::fs::metadata(path).is_ok_and(|known| known.is_file());
+    let seen = File::open(path).ok().filter(|_| is_file).and_then(|mut file| read_fully(&mut file, &mut head).ok());
+    let head = &head[..seen.unwrap_or(0)];
+    match Compression::of(head) {
+        Compression::None | Compression::Gzip => 0,
+        Compression::Bzip2 => BZIP2_BYTES,
+        Compression::Zstd => Window::needed_bytes(head, budget.free_bytes()),
+    }
+}
+
 /// Opens an input and unpacks it on the way, adding the bytes taken from disk to `progress`.
 pub fn open(input: &Input, budget: &Budget, progress: &Progress) -> Result<Opened, InputError> {
     let name = input.name();
@@ -245,7 +262,12 @@ pub fn open(input: &Input, budget: &Budget, progress: &Progress) -> Result<Opene
     let reader: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(whole),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
-        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+        Compression::Bzip2 => {
+            let paid = budget.reserve("unpacking bzip2 data", BZIP2_BYTES);
+            let paid = paid.map_err(|source| InputError::Budget { file: name.clone(), source })?;
+            let reader = bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(1 << 16, whole));
+            Box::new(Paid { reader, _paid: paid })
+        }
         Compression::Zstd => {
             let window = Window::of(&head[..seen], budget);
             let window = window.map_err(|source| InputError::Budget { file: name.clone(), source })?;
@@ -293,7 +315,7 @@ pub fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize
 /// A reader, and what it keeps in memory.
 struct Paid<R> {
     reader: R,
-    _paid: Option<Reservation>,
+    _paid: Reservation,
 }
 
 impl<R: Read> Read for Paid<R> {
@@ -365,6 +387,24 @@ mod tests {
         let mut packed = gzip(&b"+1 1:1\n".repeat(100));
         packed.truncate(packed.len() - 9);
         assert!(read_back(&packed).is_err());
+    }
+
+    #[test]
+    fn unpacking_is_paid_for_as_long_as_the_input_is_open() {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(b"+1 1:1\n").unwrap();
+        for packed in [encoder.finish().unwrap(), zstd::encode_all(&b"+1 1:1\n"[..], 1).unwrap()] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&packed).unwrap();
+            let input = Input::File(file.path().into());
+            let budget = Budget::new(8 << 20);
+            let opened = open(&input, &budget, &Progress::default()).unwrap();
+            assert!(budget.free_bytes() < 6 << 20);
+            drop(opened);
+            assert_eq!(budget.free_bytes(), 8 << 20);
+            let refused = open(&input, &Budget::new(100), &Progress::default());
+            assert!(matches!(refused, Err(InputError::Budget { .. })));
+        }
     }
 
     #[test]

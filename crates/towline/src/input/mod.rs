@@ -23,11 +23,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use batch::{NameList, RowBatch};
+pub(crate) use bytes::unpacking_bytes;
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, check, open};
 pub use table::{ColumnRef, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;
+
+/// What is refused where a row is longer than the budget.
+pub(crate) const LONG_ROW: &str = "a long row";
 
 /// Rows in the order of the input, a batch at a time.
 pub trait RowSource: Send {

@@ -106,7 +106,7 @@ impl TextLimits {
         let threads = threads.max(1);
         // One more batch is in the hands of the consumer.
         let jobs = Self::jobs(threads) as u64 + 1;
-        let piece = budget.limit_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
+        let piece = budget.data_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
         TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 512 << 10) as usize }
     }
 

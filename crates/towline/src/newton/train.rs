@@ -7,10 +7,10 @@ use super::trust_region::Minimiser;
 use crate::budget::Budget;
 use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
-use crate::store::BlockStore;
+use crate::store::{BlockStore, ReadAhead};
 use crate::trainer::{
-    Certificate, Cost, Duals, Limits, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained,
-    WeightsNow,
+    Certificate, Cost, Duals, Limits, Observer, READ_AHEAD, Solver, Status, Step, Task, TrainError, TrainOptions,
+    Trained, WeightsNow,
 };
 use crate::truncation::weights_of;
 
@@ -83,7 +83,9 @@ impl SmoothLossVisitor for WithLoss<'_> {
         let WithLoss { store, task, options, budget, observer } = self;
         let (begin, limits) = (Instant::now(), Limits::new(options));
         let shape = store.shape();
-        let _paid = budget.reserve("Newton steps", Minimiser::<L>::bytes(shape.columns, shape.rows))?;
+        let bytes = Minimiser::<L>::bytes(shape.columns, shape.rows);
+        budget.check("Newton steps", bytes + ReadAhead::needed_bytes(&*store, READ_AHEAD))?;
+        let _paid = budget.reserve("Newton steps", bytes)?;
         let mut w = match &task.start {
             Some(start) if task.start_weights.is_empty() => {
                 let mut duals = Duals::in_memory(shape.rows);

@@ -4,7 +4,7 @@
 //! for all of the run, so it is worked out from everything that is known of the data by then.
 use super::{PackError, PackOptions};
 use crate::budget::{Budget, BudgetError};
-use crate::input::InputError;
+use crate::input::{InputError, LONG_ROW};
 use crate::store::StoreError;
 
 /// What the data will ask for, as far as it is known.
@@ -47,32 +47,27 @@ pub fn fixed_bytes(options: &PackOptions) -> u64 {
 }
 
 /// Refuses a budget with which nothing can be packed, before anything is done.
-pub fn check(options: &PackOptions, budget: &Budget) -> Result<(), BudgetError> {
-    let (least, limit) = (fixed_bytes(options), budget.limit_bytes());
-    if least <= limit {
+pub fn check(options: &PackOptions, unpacking_bytes: u64, budget: &Budget) -> Result<(), BudgetError> {
+    let least = fixed_bytes(options) + unpacking_bytes;
+    if least <= budget.data_bytes() {
         return Ok(());
     }
-    Err(BudgetError {
-        purpose: "packing",
-        wanted_bytes: least,
-        free_bytes: limit,
-        limit_bytes: limit,
-        least_bytes: least,
-    })
+    Err(budget.refusal("packing", least, budget.program_bytes()))
 }
 
 /// Puts a budget that is enough for all of the run into an error about memory.
-pub fn state(mut error: PackError, needs: Needs) -> PackError {
+pub fn state(mut error: PackError, needs: Needs, unpacking_bytes: u64) -> PackError {
     let (refused, row_bytes) = match &mut error {
-        PackError::Input(InputError::Budget { source, .. }) => {
+        PackError::Input(InputError::Budget { source, .. }) if source.purpose == LONG_ROW => {
             let row_bytes = WRITING_OVER_READING * source.wanted_bytes;
             (source, row_bytes)
         }
+        PackError::Input(InputError::Budget { source, .. }) => (source, 0),
         PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused)) => (refused, 0),
         _ => return error,
     };
     // Text being parsed takes a quarter of the budget, rows on their way to disk a tenth: 8/5 leaves the rest for the data.
-    let enough = (needs.bytes() + row_bytes) / 5 * 8 + needs.fixed_bytes;
+    let enough = (needs.bytes() + row_bytes) / 5 * 8 + needs.fixed_bytes + unpacking_bytes + refused.program_bytes;
     refused.least_bytes = refused.least_bytes.max(enough);
     error
 }

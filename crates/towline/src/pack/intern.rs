@@ -61,6 +61,7 @@ fn too_many() -> BudgetError {
         free_bytes: 0,
         limit_bytes: 0,
         least_bytes: u64::MAX,
+        program_bytes: 0,
     }
 }
 
@@ -213,7 +214,7 @@ impl Features {
         let used = pages.iter().flatten().count() as u64 + 1;
         let needed = used * PAGE as u64 * 4 + page.min(LARGEST_PAGE) * size_of::<Option<Vec<u32>>>() as u64;
         // Pages pay off if they fit easily or are about as small as a hash table.
-        let worth = (HASHED_BYTES * self.numbers.len() as u64).max(budget.limit_bytes() * 2 / 5);
+        let worth = (HASHED_BYTES * self.numbers.len() as u64).max(budget.data_bytes() * 2 / 5);
         if page > LARGEST_PAGE || needed > worth || self.tables.grow_to(needed).is_err() {
             return self.change_to_hashing();
         }

@@ -156,7 +156,7 @@ pub enum PackError {
 impl PackOptions {
     /// Bytes of a block in memory under this budget.
     fn block_bytes(&self, budget: &Budget) -> u64 {
-        self.block_bytes.unwrap_or_else(|| BLOCK_BYTES.min(budget.limit_bytes() / BLOCKS_IN_BUDGET))
+        self.block_bytes.unwrap_or_else(|| BLOCK_BYTES.min(budget.data_bytes() / BLOCKS_IN_BUDGET))
     }
 }
 
@@ -174,9 +174,10 @@ pub fn pack(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
+    let unpacking = inputs.iter().map(|input| crate::input::unpacking_bytes(input, budget)).max().unwrap_or(0);
     let open = || crate::input::open(inputs, &options.read, budget, progress);
     let sources = inputs.iter().map(|input| Source::of(input, &options.read, 0)).collect();
-    pack_opened(sources, open, output, options, budget, progress)
+    pack_opened(sources, open, output, (options, unpacking), budget, progress)
 }
 
 /// Packs rows that a program makes into a store at `output`; `name` is what the store says of where they came from.
@@ -188,28 +189,29 @@ pub fn pack_rows(
     budget: &Budget,
 ) -> Result<Packed, PackError> {
     let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, reading: String::new(), generation: 0 }];
-    pack_opened(sources, || Ok(source), output, options, budget, &Progress::default())
+    pack_opened(sources, || Ok(source), output, (options, 0), budget, &Progress::default())
 }
 
 fn pack_opened(
     sources: Vec<Source>,
     open: impl FnOnce() -> Result<Box<dyn RowSource>, InputError>,
     output: &Path,
-    options: &PackOptions,
+    (options, unpacking_bytes): (&PackOptions, u64),
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
     let writer = StoreWriter::create(output, options.existing, budget)?;
-    enough::check(options, budget)?;
+    enough::check(options, unpacking_bytes, budget)?;
     let mut packer = Packer::new(sources.clone(), open, &writer, options, budget, progress)?;
     if let Some(old) = writer.old() {
         check_not_repeated(&sources, old.manifest(), options)?;
         // Rows that are added to damaged ones would be lost with them.
         old.check_blocks(budget)?;
     }
-    let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs()))?;
+    let remarks = packer.read_rows().map_err(|error| enough::state(error, packer.needs(), unpacking_bytes))?;
     let needs = packer.needs();
-    let (manifest, blocks) = packer.write_store(writer).map_err(|error| enough::state(error, needs))?;
+    let (manifest, blocks) =
+        packer.write_store(writer).map_err(|error| enough::state(error, needs, unpacking_bytes))?;
     let files = manifest.block_files.iter().chain(&manifest.feature_maps).chain([&manifest.table]);
     let store_bytes = files.map(|file| file.bytes).sum();
     Ok(Packed { manifest, blocks, store_bytes, input_bytes: progress.read_bytes(), remarks })

@@ -61,7 +61,7 @@ impl WaitingRows {
         threads: usize,
         budget: &Budget,
     ) -> Result<Self, BudgetError> {
-        let slab_bytes = (budget.limit_bytes() / 64).clamp(64 << 10, 32 << 20);
+        let slab_bytes = (budget.data_bytes() / 64).clamp(64 << 10, 32 << 20);
         let segment_bytes = (slab_bytes / 4).clamp(64 << 10, 2 << 20);
         let leaving = budget
             .reserve("rows on their way to disk", threads as u64 * Spill::writing_bytes(segment_bytes, layout))?;
@@ -144,7 +144,7 @@ impl WaitingRows {
             // Rows come in order, and go in order.
             Place::Kept => 1,
             // A bucket should fit into a third of what is free once reading has ended.
-            Place::Shuffled(_) => (expected / (self.budget.limit_bytes() / 4).max(1) + 1).clamp(2, 1024),
+            Place::Shuffled(_) => (expected / (self.budget.data_bytes() / 4).max(1) + 1).clamp(2, 1024),
         };
         let spill = match &mut self.spill {
             Some(spill) => spill,

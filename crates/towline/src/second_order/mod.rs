@@ -43,7 +43,8 @@ mod sparse;
 mod train;
 mod widen;
 
-pub(crate) use choose::{Candidate, candidate};
+pub(crate) use choose::{Candidate, candidate, solver_of};
 pub use error::SecondOrderError;
+pub(crate) use error::refusal;
 pub(crate) use folds::{FoldScore, cross_validate};
 pub(crate) use train::{train_all, train_path};

@@ -48,6 +48,9 @@ pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bo
     method + of_rows
 }
 
+/// The dual variables of a model that has been trained may take this part of what is free while others train.
+const KEPT_PART: u64 = 4;
+
 /// Trains all models by the solver of second order for their objective, on rows that are read once if they fit.
 pub fn train_all(
     store: Arc<dyn BlockStore>,
@@ -90,6 +93,13 @@ pub fn train_path(
     // Where rows are fewer than features, matrices are of rows by rows.
     let size = if reduced.is_some() { reduced_shape(&shape) } else { shape };
     let _paid = budget.reserve("second-order solver", bytes(&size, solver, &tasks[0].objective, in_memory))?;
+    let width = tasks[0].objective.width() as u64;
+    let weights = 8 * width * (shape.columns + 1) * (tasks.len() as u64 - 1);
+    let _finished = budget.reserve("weights of models that are done", weights)?;
+    // Of a path, the last point keeps its dual variables.
+    let is_path = models < tasks.len();
+    let last_bytes = if is_path { 8 * width * shape.rows * models as u64 } else { 0 };
+    let mut kept = budget.reserve("dual variables of models before", last_bytes)?;
     let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let before = number.checked_sub(models).map(|before| &all[before]);
@@ -111,6 +121,15 @@ pub fn train_path(
             Ok(trained) => trained,
             Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
         }?);
+        let done = if is_path { number.checked_sub(models) } else { (tasks.len() > 1).then_some(number) };
+        if let Some(done) = done.map(|done| &mut all[done]) {
+            // Another solver, or another C, may go on from dual variables, if there is room for them meanwhile.
+            let is_wanted = !is_path || done.status == Status::OutOfPasses;
+            let has_room = 8 * shape.rows <= budget.free_bytes() / KEPT_PART;
+            if !(is_wanted && has_room && kept.resize(kept.bytes() + 8 * shape.rows).is_ok()) {
+                done.keep_only_weights();
+            }
+        }
     }
     Ok(all)
 }

@@ -98,7 +98,7 @@ impl FeatureMap {
         if manifest.made_from.is_none() {
             return FeatureMap::read_stored(files, manifest, budget);
         }
-        let paid = budget.reserve("feature names", 8 * manifest.features)?;
+        let paid = budget.reserve_few("feature names", 8 * manifest.features)?;
         let keys = Keys::Numbers((1..=manifest.features).collect());
         let part = Part { first: 0, count: manifest.features as usize, keys, scaling: Vec::new() };
         Ok(FeatureMap { parts: vec![part], _paid: paid })
@@ -106,7 +106,7 @@ impl FeatureMap {
 
     /// No features.
     pub fn empty(budget: &Budget) -> Result<FeatureMap, StoreError> {
-        Ok(FeatureMap { parts: Vec::new(), _paid: budget.reserve("feature names", 0)? })
+        Ok(FeatureMap { parts: Vec::new(), _paid: budget.reserve_few("feature names", 0)? })
     }
 
     /// The features of the rows that lie on disk.
@@ -119,7 +119,7 @@ impl FeatureMap {
         // The bytes of the file and what they become.
         let bytes =
             manifest.feature_maps.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes.saturating_mul(2)));
-        let paid = budget.reserve("feature names", bytes)?;
+        let paid = budget.reserve_few("feature names", bytes)?;
         let mut parts = Vec::new();
         let mut first = 0;
         for (file, entry) in files.files.iter().zip(&manifest.feature_maps) {

@@ -11,13 +11,10 @@ use super::serve::{Answer, Work};
 use super::{Columns, Outgrown, StreamClasses, StreamOptions};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, BudgetError, Reservation};
-use crate::input::{InputError, RowBatch};
+use crate::input::{InputError, LONG_ROW, RowBatch};
 use crate::model::Model;
 use crate::objective::Targets;
 use crate::store::StoreError;
-
-/// Refused because of itself, and not because of all that has come.
-const LONG_ROW: &str = "a long row";
 
 /// Gathers rows and hands them over.
 pub struct Gather<'a> {
@@ -51,6 +48,7 @@ impl Gather<'_> {
         spare: &Sender<RowBatch>,
     ) -> Result<(Model, StreamReport), StreamError> {
         self.take_all(batches, spare).map_err(|error| match error {
+            // Refused because of itself, and not because of all that has come.
             StreamError::Budget(refused) if refused.purpose == LONG_ROW => StreamError::Budget(refused),
             StreamError::Budget(refused) | StreamError::Store(StoreError::Budget(refused)) => self.outgrown(refused),
             other => other,
@@ -137,12 +135,7 @@ impl Gather<'_> {
             if self.filling.rows() >= self.room.0 || self.filling.values() + values > self.room.1 {
                 if values > self.room.1 {
                     let needed = values as u64 * 8 * 12;
-                    let (wanted_bytes, free_bytes) = (needed, self.budget.free_bytes());
-                    let limit_bytes = self.budget.limit_bytes();
-                    let least_bytes = limit_bytes + needed;
-                    return Err(
-                        BudgetError { purpose: LONG_ROW, wanted_bytes, free_bytes, limit_bytes, least_bytes }.into()
-                    );
+                    return Err(self.budget.refusal(LONG_ROW, needed, self.budget.limit_bytes()).into());
                 }
                 self.hand_over()?;
                 self.filling.widen(self.columns.len());

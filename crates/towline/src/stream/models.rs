@@ -78,7 +78,7 @@ impl<L: Loss> Models<L> {
         let growing = self.classes.width(&self.options) as u64;
         // Weights and their mean, which must not take what new features need.
         let with_means = (2 * outputs + growing) * column_bytes + self.state_bytes();
-        let leaves_room = |budget: &Budget| budget.free_bytes() >= budget.limit_bytes() / ROOM_FOR_FEATURES;
+        let leaves_room = |budget: &Budget| budget.free_bytes() >= budget.data_bytes() / ROOM_FOR_FEATURES;
         if self.averages && self.weights.resize(with_means).is_ok() && leaves_room(&self.budget) {
             return Ok(());
         }

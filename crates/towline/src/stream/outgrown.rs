@@ -36,13 +36,17 @@ impl Outgrown {
         options: &StreamOptions,
     ) -> Self {
         // New features become rarer, so that growth in proportion is the worst that is likely, but for leaps.
-        let growing = refused.least_bytes.saturating_sub(rows_bytes) as f64;
-        let likely_bytes =
-            options.progress.as_ref().and_then(share_read).map(|share| (LEAPS * growing / share / REST) as u64);
+        let program_bytes = refused.program_bytes;
+        let growing = refused.least_bytes.saturating_sub(rows_bytes + program_bytes) as f64;
+        let likely_bytes = options
+            .progress
+            .as_ref()
+            .and_then(share_read)
+            .map(|share| (LEAPS * growing / share / REST) as u64 + program_bytes);
         // Weights, their mean, and those that grow; as many again may be there while a model is made of them.
         let (outputs, width) = (classes.outputs(options) as u64, classes.width(options) as u64);
         let column_bytes = 8 * (2 * outputs + width.max(3));
-        let columns = refused.limit_bytes as f64 * REST * FILL / column_bytes as f64;
+        let columns = refused.limit_bytes.saturating_sub(program_bytes) as f64 * REST * FILL / column_bytes as f64;
         let bits = columns.log2().floor();
         let hash_bits = (options.hash_bits.is_none() && bits >= 1.0).then_some((bits as u32).min(31));
         // Less than what the next step needs is not enough.
@@ -71,6 +75,7 @@ mod tests {
             free_bytes: 100,
             limit_bytes: 1 << 20,
             least_bytes: 1 << 21,
+            program_bytes: 0,
         };
         let options = StreamOptions { progress: Some(progress), ..StreamOptions::new(AnyLoss::Hinge(Hinge), 1.0) };
         Outgrown::new(refused, (10, 20), 1 << 20, &StreamClasses::default(), &options)

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::recipes::by_coordinates;
-use super::{Cost, Limits, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
-use crate::budget::Budget;
+use super::{Cost, Limits, Observer, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use crate::budget::{Budget, Reservation};
 use crate::newton;
 use crate::objective::Objective;
-use crate::second_order::{self, Candidate, SecondOrderError};
+use crate::second_order::{self, Candidate};
 use crate::store::BlockStore;
 
 /// The solver that a run begins with, and why.
@@ -38,7 +38,7 @@ impl Choice {
                     let why = "conjugate gradients: the Hessian does not fit".to_string();
                     return Ok(Choice { solver, why, candidate: None });
                 }
-                Some(found.ok_or_else(|| SecondOrderError::of(&shape, objective, solver, budget))?)
+                Some(found.ok_or_else(|| second_order::refusal(store, objective, solver, budget))?)
             }
         };
         let size = |candidate: &Candidate| match objective.width() {
@@ -83,9 +83,36 @@ pub(super) fn train_alike(
         }
         Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
         Choice { solver: Solver::Newton, .. } => {
-            tasks.iter().map(|task| newton::train_task(store.clone(), task, options, budget, observer)).collect()
+            let weights = 8 * (store.shape().columns + 1) * (tasks.len() as u64 - 1);
+            let _finished = budget.reserve("weights of models that are done", weights)?;
+            let mut all = Vec::with_capacity(tasks.len());
+            for task in tasks {
+                let mut trained = newton::train_task(store.clone(), task, options, budget, observer)?;
+                if tasks.len() > 1 {
+                    trained.keep_only_weights();
+                }
+                all.push(trained);
+            }
+            Ok(all)
         }
-        Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer),
+        Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer)
+            .map_err(|error| least_of_any(error, &**store, &tasks[0].objective, options.solver, budget)),
+    }
+}
+
+/// Where no solver has room, the one that needs least is named.
+fn least_of_any(
+    error: TrainError,
+    store: &dyn BlockStore,
+    objective: &Objective,
+    asked: Solver,
+    budget: &Budget,
+) -> TrainError {
+    let TrainError::Budget(refused) = &error else { return error };
+    let Some(other) = second_order::solver_of(objective).filter(|_| asked == Solver::Auto) else { return error };
+    match second_order::refusal(store, objective, other, budget) {
+        TrainError::Budget(less) if less.least_bytes < refused.least_bytes => less.into(),
+        _ => error,
     }
 }
 
@@ -103,17 +130,22 @@ pub(super) fn finish_by_rows(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
+    // Normal equations have no dual variables; of others they may have been left out where there was no room for them.
     let has_passes = |trained: &Trained| trained.cost.sweeps < options.max_passes;
-    let is_open =
-        |trained: &Trained| trained.status == Status::OutOfPasses && trained.duals.rows() > 0 && has_passes(trained);
+    let is_open = |trained: &Trained| {
+        trained.status == Status::OutOfPasses && trained.solver != Solver::Gram && has_passes(trained)
+    };
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
         observer.note("the gap is not small enough yet; going on with dual coordinate descent");
         let is_short = trained.cost.passes <= 1 && store.shape().values > FEW_VALUES;
         let left = options.max_passes - trained.cost.sweeps;
         let max_passes = if is_short { left.min(LAST_PASSES) } else { left };
+        let start = Some(trained.take_duals()).filter(|start| !start.is_empty());
+        let start = start.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
+        let (start, _paid) = start.unzip();
         let again = Task {
             start_weights: trained.weights.clone(),
-            start: Some(trained.take_duals()),
+            start,
             rows: task.rows.clone(),
             checkpoint: task.checkpoint.clone(),
             ..Task::new(task.objective.clone())
@@ -121,7 +153,12 @@ pub(super) fn finish_by_rows(
         let mut after = After { before: trained.cost, observer: &mut *observer };
         let tasks = std::slice::from_ref(&again);
         let options = TrainOptions { max_passes, ..options.with_tasks(Vec::new()) };
-        for found in by_coordinates(store, tasks, &options, budget, &mut after)? {
+        let found = match by_coordinates(store, tasks, &options, budget, &mut after) {
+            // What was found is a model all the same, and says how good it is.
+            Err(TrainError::Budget(_)) => Vec::new(),
+            found => found?,
+        };
+        for found in found {
             let cost = found.cost.with(&trained.cost);
             let dual_objective = found.certificate.dual_objective.max(trained.certificate.dual_objective);
             let status = found.status;
@@ -135,6 +172,26 @@ pub(super) fn finish_by_rows(
         }
     }
     Ok(all)
+}
+
+/// What a run starts from may take this part of what is free; else it waits on disk.
+const START_PART: u64 = 8;
+
+/// Dual variables to start from, in memory if there is room for them beside the run.
+fn set_aside(
+    start: Start,
+    rows: u64,
+    task: &Task,
+    budget: &Budget,
+) -> Result<(Start, Option<Reservation>), TrainError> {
+    if 8 * rows <= budget.free_bytes() / START_PART
+        && let Ok(paid) = budget.reserve("dual variables to start from", 8 * rows)
+    {
+        return Ok((start, Some(paid)));
+    }
+    let mut duals = task.no_duals(rows, true, budget)?;
+    duals.begin_with(&start)?;
+    Ok((Start::Duals(duals, 1.0), None))
 }
 
 /// Coordinate descent as long as it is expected to end sooner; models that it gave up go on with the other solver.

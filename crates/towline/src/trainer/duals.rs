@@ -65,6 +65,11 @@ pub struct Left {
 }
 
 impl Start {
+    /// Whether nothing is known: there was no room to keep it.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Start::Duals(duals, _) if duals.rows() == 0)
+    }
+
     /// The same, times a factor.
     pub fn times(self, factor: f64) -> Start {
         match self {

@@ -204,6 +204,11 @@ pub struct Trained {
 }
 
 impl Trained {
+    /// Forgets what only another run would need: among many models, that is much, and it has been saved where that was asked for.
+    pub fn keep_only_weights(&mut self) {
+        (self.duals, self.sums) = (Duals::in_memory(0), Vec::new());
+    }
+
     /// Its dual variables, for another run to start from.
     pub fn take_duals(&mut self) -> Start {
         Start::Duals(std::mem::replace(&mut self.duals, Duals::in_memory(0)), 1.0)

@@ -34,8 +34,12 @@ pub struct Plan {
     pub models: u64,
     /// The whole budget.
     pub budget_bytes: u64,
+    /// What is taken before: by the program itself, and by what it knows of the store.
+    pub program_bytes: u64,
     /// For each model w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its centre and last step.
     pub weight_bytes: u64,
+    /// The weights of models that were trained before, while the last ones train.
+    pub finished_bytes: u64,
     /// The dual variables of all rows, unless they are on disk, and a bit that says whether the row is cached.
     pub dual_bytes: u64,
     /// Whether dual variables of rows that are not resident are on disk.
@@ -73,7 +77,7 @@ impl Plan {
     /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model::of_one(vectors), 1, budget)
+        Plan::with(store, Model::of_one(vectors), Wave::whole(1), budget)
     }
 
     /// Plans for so many models with this objective that train together.
@@ -83,18 +87,18 @@ impl Plan {
         models: u64,
         budget: &Budget,
     ) -> Result<Plan, BudgetError> {
-        Plan::with(store, Model::new(store, objective), models, budget)
+        Plan::with(store, Model::new(store, objective), Wave::whole(models), budget)
     }
 
     /// Plans for as many of `models` models as should train together: all that leave every row in memory, if one does; else as many as leave half of
-    /// the budget to rows. At least one.
+    /// the budget to rows. At least one. Nothing is kept of a wave while the next one trains.
     pub fn for_wave(
         store: &dyn BlockStore,
         objective: &Objective,
         models: usize,
         budget: &Budget,
     ) -> Result<(Plan, usize), BudgetError> {
-        Plan::wave(store, Model::new(store, objective), models, budget)
+        Plan::wave(store, Model::new(store, objective), models, false, budget)
     }
 
     /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, or where there are more rows than columns, `Auto` is dual:
@@ -104,6 +108,17 @@ impl Plan {
         objective: &Objective,
         solver: Solver,
         models: usize,
+        budget: &Budget,
+    ) -> Result<(Plan, usize), TrainError> {
+        Plan::for_run(store, objective, solver, (models, true), budget)
+    }
+
+    /// The same where the weights of a wave are kept while the next ones train, or not.
+    pub(super) fn for_run(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        solver: Solver,
+        (models, are_kept): (usize, bool),
         budget: &Budget,
     ) -> Result<(Plan, usize), TrainError> {
         let shape = store.shape();
@@ -118,35 +133,39 @@ impl Plan {
         match can {
             Some(Ok(())) => {}
             Some(Err(error)) if solver == Solver::Columns => return Err(error.into()),
-            _ => return Ok(Plan::wave(store, dual, models, budget)?),
+            _ => return Ok(Plan::wave(store, dual, models, are_kept, budget)?),
         }
         let by_columns = dual.by_columns(store, objective);
-        let found = Plan::wave(store, by_columns, models, budget);
+        let found = Plan::wave(store, by_columns, models, are_kept, budget);
         if let Ok((Plan { in_memory: true, .. }, _)) = found {
             return Ok(found?);
         }
-        let others = budget.limit_bytes() - budget.free_bytes();
-        let enough = Plan::with(store, by_columns, 1, &Budget::unlimited())?.used_bytes() + others;
+        let enough =
+            Plan::with(store, by_columns, Wave::whole(1), &Budget::unlimited())?.used_bytes() + budget.held_bytes();
         if solver == Solver::Columns {
             columns::can_train_blocks(objective, enough)?;
             return Ok(found?);
         }
-        let (plan, size) = Plan::wave(store, dual, models, budget)?;
+        let (plan, size) = Plan::wave(store, dual, models, are_kept, budget)?;
         Ok((Plan { columns_from_bytes: Some(enough), ..plan }, size))
     }
 
     /// Bytes that are taken in all.
     pub fn used_bytes(&self) -> u64 {
-        self.weight_bytes + self.dual_bytes + self.read_ahead_bytes + self.resident_bytes + self.column_bytes
+        let own = self.weight_bytes + self.dual_bytes + self.read_ahead_bytes + self.resident_bytes + self.column_bytes;
+        self.program_bytes + self.finished_bytes + own
     }
 
     fn wave(
         store: &dyn BlockStore,
         model: Model,
         models: usize,
+        are_kept: bool,
         budget: &Budget,
     ) -> Result<(Plan, usize), BudgetError> {
-        let plan = |models: usize| Plan::with(store, model, models as u64, budget);
+        let all = models as u64;
+        let wave = |models: u64| Wave { models, all: if are_kept { all } else { models } };
+        let plan = |models: usize| Plan::with(store, model, wave(models as u64), budget);
         let one = plan(1)?;
         let fits = |plan: &Plan| match one.in_memory {
             true => plan.in_memory,
@@ -168,12 +187,14 @@ impl Plan {
 
     /// Plans for one model that needs so many dense vectors and a dual variable a row.
     pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
-        Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), 1, budget)
+        Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), Wave::whole(1), budget)
     }
 
-    fn with(store: &dyn BlockStore, model: Model, models: u64, budget: &Budget) -> Result<Plan, BudgetError> {
+    fn with(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
+        let Wave { models, all } = wave;
         let weight_bytes = models * model.vector_bytes;
+        let finished_bytes = (all - models) * model.weights_bytes(&shape);
         let read_ahead_bytes = ReadAhead::needed_bytes(store, READ_AHEAD);
         let row_bytes = models * model.row_bytes();
         let needed = |rows: u64, values: u64| match store.resident() {
@@ -188,7 +209,7 @@ impl Plan {
         };
         let whole = needed(shape.rows, shape.values) + by_column(shape.rows, shape.values);
         // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
-        let room = budget.free_bytes().saturating_sub(weight_bytes + read_ahead_bytes);
+        let room = budget.free_bytes().saturating_sub(weight_bytes + finished_bytes + read_ahead_bytes);
         let all_duals = models * model.dual_bytes * shape.rows;
         let of_block = |rows: u64, values: u64| needed(rows, values) + by_column(rows, values);
         let largest = store.blocks().iter().map(|b| of_block(u64::from(b.rows), b.values)).max().unwrap_or(0);
@@ -197,18 +218,12 @@ impl Plan {
         let is_much = all_duals > room / DUAL_SHARE || least_rows + all_duals > room;
         let duals_on_disk = is_much && whole + all_duals > room;
         let dual_bytes = if duals_on_disk { 0 } else { all_duals } + shape.rows.div_ceil(8);
-        let fixed = weight_bytes + dual_bytes + read_ahead_bytes;
-        let least_bytes = fixed + least_rows;
+        let fixed = weight_bytes + finished_bytes + dual_bytes + read_ahead_bytes;
+        let least_bytes = (fixed + least_rows).max(model.assembly_bytes(&shape, all));
         let free = budget.free_bytes();
+        let program_bytes = budget.held_bytes();
         if least_bytes > free {
-            let others = budget.limit_bytes() - free;
-            return Err(BudgetError {
-                purpose: "training",
-                wanted_bytes: least_bytes,
-                free_bytes: free,
-                limit_bytes: budget.limit_bytes(),
-                least_bytes: least_bytes + others,
-            });
+            return Err(budget.refusal("training", least_bytes, program_bytes));
         }
         let room = free - fixed;
         let in_memory = whole <= room;
@@ -217,7 +232,9 @@ impl Plan {
         Ok(Plan {
             models,
             budget_bytes: budget.limit_bytes(),
+            program_bytes,
             weight_bytes,
+            finished_bytes,
             dual_bytes,
             duals_on_disk,
             read_ahead_bytes,
@@ -234,7 +251,7 @@ impl Plan {
                 .fold((0, 0), |(rows, values), block| (rows.max(u64::from(block.rows)), values.max(block.values))),
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
-            least_bytes,
+            least_bytes: program_bytes + least_bytes,
             later_bytes: [if duals_on_disk { 0 } else { shape.rows }, resident_rows]
                 .map(|rows| rows * models * model.later_bytes),
         })
@@ -249,7 +266,7 @@ impl Plan {
     /// Takes from the budget what the plan says, except for read-ahead and rows with many classes, which pay for themselves.
     pub fn reserve(&self, budget: &Budget) -> Result<[Reservation; 4], BudgetError> {
         Ok([
-            budget.reserve("weights", self.weight_bytes)?,
+            budget.reserve("weights", self.weight_bytes + self.finished_bytes)?,
             budget.reserve("dual variables", self.dual_bytes - self.later_bytes[0])?,
             budget.reserve("resident rows", self.resident_bytes - self.later_bytes[1])?,
             budget.reserve("rows by column", self.column_bytes)?,
@@ -257,9 +274,27 @@ impl Plan {
     }
 }
 
+/// Models that train together, and all that there will be when they are done.
+#[derive(Clone, Copy)]
+struct Wave {
+    models: u64,
+    all: u64,
+}
+
+impl Wave {
+    fn whole(models: u64) -> Self {
+        Wave { models, all: models }
+    }
+}
+
+/// The names or numbers of features, while a model is made of weights.
+const FEATURE_BYTES: u64 = 16;
+
 /// What one model takes.
 #[derive(Clone, Copy)]
 struct Model {
+    /// Its outputs.
+    width: u64,
     /// Its dense vectors.
     vector_bytes: u64,
     /// Its dual variables of a row, and what of it is taken only when it is needed.
@@ -284,12 +319,12 @@ impl Model {
         let vector_bytes = vectors * 8 * columns * width + more;
         let later_bytes = if objective.has_sparse_duals() { sparse_rows::expected_bytes(width) } else { 0 };
         let dual_bytes = if objective.has_sparse_duals() { sparse_rows::SLOT as u64 + later_bytes } else { 8 * width };
-        Model { vector_bytes, dual_bytes, later_bytes, targets, by_columns: false }
+        Model { width, vector_bytes, dual_bytes, later_bytes, targets, by_columns: false }
     }
 
     /// One output with these dense vectors.
     fn of_one(vector_bytes: u64) -> Self {
-        Model { vector_bytes, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
+        Model { width: 1, vector_bytes, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
     }
 
     /// The same, trained by columns.
@@ -302,6 +337,17 @@ impl Model {
         // Beside those of the proximal point method, which are needed where blocks come and go.
         let vector_bytes = self.vector_bytes + 8 * columns::VECTORS * (shape.columns + 1) + more;
         Model { vector_bytes, by_columns: true, ..self }
+    }
+
+    /// Its weights when it is done.
+    fn weights_bytes(&self, shape: &Shape) -> u64 {
+        8 * self.width * (shape.columns + 1)
+    }
+
+    /// What is needed in the end, when weights of so many models become one model with names.
+    fn assembly_bytes(&self, shape: &Shape, models: u64) -> u64 {
+        let made = crate::model::Model::assembly_bytes(shape.columns, models * self.width, false);
+        models * self.weights_bytes(shape) + made + FEATURE_BYTES * shape.columns
     }
 
     /// Bytes for each of its resident rows.

@@ -55,6 +55,9 @@ pub fn by_coordinates(
 ) -> Result<Vec<Trained>, TrainError> {
     let mut all = Vec::with_capacity(tasks.len());
     let each = &mut |_: usize, trained: &mut Vec<Trained>| {
+        if tasks.len() > trained.len() {
+            trained.iter_mut().for_each(Trained::keep_only_weights);
+        }
         all.append(trained);
         Ok::<(), TrainError>(())
     };
@@ -240,7 +243,9 @@ impl<E: From<TrainError>> Group<'_, E> {
     /// Trains in waves of as many models as fit.
     pub fn run(self) -> Result<Cost, E> {
         let Group { store, tasks, options, budget, observer, mut chain, each } = self;
-        let plan = Plan::for_solver(&*store, &tasks[0].objective, options.solver, tasks.len(), budget);
+        // Models of a path are handed over as they come.
+        let models = (tasks.len(), chain.is_none());
+        let plan = Plan::for_run(&*store, &tasks[0].objective, options.solver, models, budget);
         let (plan, mut size) = plan?;
         if let Some(chain) = &chain
             && plan.in_memory

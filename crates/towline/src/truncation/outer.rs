@@ -41,7 +41,7 @@ pub(crate) fn train_from(
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
     let options = limits.options();
-    let _paid = budget.reserve("weights and outliers", own_bytes(&*store))?;
+    let _paid = budget.reserve_few("weights and outliers", own_bytes(&*store))?;
     let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
     let reached = origin.reached();
     let mut series = Series::begin(&store, (options, task), origin, budget)?;

@@ -6,9 +6,9 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::job::{BYTES_PER_TEXT_BYTE, Job, Outcome};
 use super::{RecordParser, TextFormat};
-use crate::budget::{Budget, BudgetError, Reservation};
+use crate::budget::{Budget, Reservation};
 use crate::input::bytes::{self, Opened, Stream};
-use crate::input::{InputError, Progress};
+use crate::input::{InputError, LONG_ROW, Progress};
 
 /// The reading thread.
 pub(super) struct Reader {
@@ -176,10 +176,7 @@ impl Reader {
             }
         }
         let wanted_bytes = text_bytes + text_bytes / 2 + needed;
-        let free_bytes = self.budget.free_bytes() + job.paid.bytes();
-        let limit_bytes = self.budget.limit_bytes();
-        let least_bytes = limit_bytes - free_bytes + wanted_bytes;
-        let source = BudgetError { purpose: "a long row", wanted_bytes, free_bytes, limit_bytes, least_bytes };
+        let source = self.budget.refusal(LONG_ROW, wanted_bytes, self.budget.held_bytes() - job.paid.bytes());
         Stop::Failed(InputError::Budget { file: job.file.to_string(), source })
     }
 }
