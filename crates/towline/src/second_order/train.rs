@@ -111,22 +111,22 @@ pub fn train_path(
         let reduced = reduced.as_ref().map(|(rows, _)| rows);
         let start = before.map_or(&task.start_weights, |trained| &trained.weights);
         let is_near = before.is_some() || task.start.is_some() && !task.start_weights.is_empty();
-        if task.objective.width() > 1 {
-            let start = (&start[..], is_near);
-            all.push(several_outputs::train(&mut rows, task, start, budget, session)?);
-            continue;
-        }
-        let run = Run { rows: &mut rows, reduced, task, start, is_near, budget, session };
-        all.push(match task.objective.loss.visit_piecewise(run) {
-            Ok(trained) => trained,
-            Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
-        }?);
+        all.push(if width > 1 {
+            several_outputs::train(&mut rows, task, (start, is_near), budget, session)?
+        } else {
+            let run = Run { rows: &mut rows, reduced, task, start, is_near, budget, session };
+            match task.objective.loss.visit_piecewise(run) {
+                Ok(trained) => trained,
+                Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
+            }?
+        });
         let done = if is_path { number.checked_sub(models) } else { (tasks.len() > 1).then_some(number) };
         if let Some(done) = done.map(|done| &mut all[done]) {
             // Another solver, or another C, may go on from dual variables, if there is room for them meanwhile.
             let is_wanted = !is_path || done.status == Status::OutOfPasses;
-            let has_room = 8 * shape.rows <= budget.free_bytes() / KEPT_PART;
-            if !(is_wanted && has_room && kept.resize(kept.bytes() + 8 * shape.rows).is_ok()) {
+            let bytes = 8 * width * shape.rows;
+            let has_room = bytes <= budget.free_bytes() / KEPT_PART;
+            if !(is_wanted && has_room && kept.resize(kept.bytes() + bytes).is_ok()) {
                 done.keep_only_weights();
             }
         }
