@@ -102,12 +102,8 @@ fn models_that_train_together_share_what_is_gathered() {
     let lambdas = [12.0, 9.0, 6.0];
     let objectives = lambdas.map(|lambda| objective(ALL[1], "l1", lambda, false));
     let tasks = objectives.iter().cloned().map(Task::new).collect();
-    let options = TrainOptions {
-        tasks,
-        tolerance: 1e-6,
-        solver: Solver::Dual,
-        ..TrainOptions::new(objectives[0].clone())
-    };
+    let options =
+        TrainOptions { tasks, tolerance: 1e-6, solver: Solver::Dual, ..TrainOptions::new(objectives[0].clone()) };
     let budget = little(&store, &objectives[0], 3);
     let together = train_all(store.clone(), &options, &budget, &mut ()).unwrap();
     assert!(budget.peak_bytes() <= budget.limit_bytes());

@@ -16,13 +16,7 @@ use towline::trainer::{
 const PENALTIES: [&str; 3] = ["l1", "elastic-net", "group"];
 
 fn options(objective: Objective) -> TrainOptions {
-    TrainOptions {
-        tolerance: 1e-7,
-        max_passes: 20_000,
-        seed: 1,
-        solver: Solver::Dual,
-        ..TrainOptions::new(objective)
-    }
+    TrainOptions { tolerance: 1e-7, max_passes: 20_000, seed: 1, solver: Solver::Dual, ..TrainOptions::new(objective) }
 }
 
 /// Walks along these points, and shows each model with its number.

@@ -14,13 +14,7 @@ use towline::trainer::{Centre, Plan, Solver, Status, TrainOptions, Trained, trai
 
 fn options(loss: AnyLoss, penalty: &str, intercept: bool) -> TrainOptions {
     let objective = objective(loss, penalty, intercept);
-    TrainOptions {
-        tolerance: 1e-6,
-        max_passes: 20_000,
-        seed: 1,
-        solver: Solver::Dual,
-        ..TrainOptions::new(objective)
-    }
+    TrainOptions { tolerance: 1e-6, max_passes: 20_000, seed: 1, solver: Solver::Dual, ..TrainOptions::new(objective) }
 }
 
 /// F from the definition.

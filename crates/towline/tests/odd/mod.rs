@@ -13,7 +13,7 @@ use crate::labelled::PlainRow;
 
 /// A table as people have them, with all that can be odd about it; columns are scaled by up to `power` digits.
 pub fn odd_table(power: i32) -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>)> {
-    (2usize..40, 1usize..25).prop_flat_map(|(rows, columns)| {
+    (2usize..40, 1usize..25).prop_flat_map(move |(rows, columns)| {
         let scale = prop_oneof![Just(0.0), (-power..power + 1).prop_map(|power| 10f64.powi(power))];
         let column = (scale, 0u32..4, proptest::collection::vec(-1.0..1.0f64, rows));
         let columns = proptest::collection::vec(column, columns).prop_map(move |columns| {
