@@ -52,7 +52,9 @@ pub fn check(options: &PackOptions, unpacking_bytes: u64, budget: &Budget) -> Re
     if least <= budget.data_bytes() {
         return Ok(());
     }
-    Err(budget.refusal("packing", least, budget.program_bytes()))
+    // Only Zstandard has windows that are larger than all the rest.
+    let what = if unpacking_bytes > least / 2 { "packing with the window of Zstandard data" } else { "packing" };
+    Err(budget.refusal(what, least, budget.program_bytes()))
 }
 
 /// Puts a budget that is enough for all of the run into an error about memory.

@@ -202,6 +202,19 @@ impl<'a> Session<'a> {
         if weights.iter().all(|weight| *weight == 0.0) {
             return Err(TrainError::NoWeight);
         }
+        // A class that no row has cannot be balanced: what rows have of it goes to their own class.
+        let absent: Vec<usize> = (0..width).filter(|&k| weights[k] == 0.0 && sums[k] != 0.0).collect();
+        if M::IS_SIMPLEX && intercept && !absent.is_empty() {
+            sums.fill(0.0);
+            rows.scan_positions(|position, _, _, y, _| {
+                let betas = &mut duals[position as usize * width..][..width];
+                for &k in &absent {
+                    let moved = std::mem::take(&mut betas[k]);
+                    betas[y as usize] += moved;
+                }
+                sums.iter_mut().zip(betas).for_each(|(sum, beta)| *sum += *beta);
+            })?;
+        }
         let balance = if intercept { Balance::new::<M>(&sums, &weights) } else { None };
         let mut scan = ProximalScan::new(None);
         let mut v = vec![0.0; w.len()];

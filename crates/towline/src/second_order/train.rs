@@ -13,7 +13,7 @@ use super::softmax::SoftmaxSum;
 use super::sparse::Sparse;
 use super::{few_rows, multipliers, piecewise, several_outputs, smooth};
 use crate::block::Block;
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
@@ -96,12 +96,17 @@ pub fn train_path(
     let width = tasks[0].objective.width() as u64;
     let weights = 8 * width * (shape.columns + 1) * (tasks.len() as u64 - 1);
     let _finished = budget.reserve("weights of models that are done", weights)?;
-    // Of a path, the last point keeps its dual variables.
+    // Of a path, the last point keeps its dual variables; those of one model are among what the solver needs.
     let is_path = models < tasks.len();
-    let last_bytes = if is_path { 8 * width * shape.rows * models as u64 } else { 0 };
+    let of_model = 8 * width * shape.rows;
+    let last_bytes = if is_path { of_model * (models as u64 - 1) } else { 0 };
     let mut kept = budget.reserve("dual variables of models before", last_bytes)?;
     let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
+        if let Some(before) = number.checked_sub(models).map(|before| &mut all[before]) {
+            let is_wanted = before.status == Status::OutOfPasses;
+            keep_if_wanted(before, is_wanted, of_model, &mut kept, budget);
+        }
         let before = number.checked_sub(models).map(|before| &all[before]);
         let is_point = number > 0 && number % models == 0;
         if is_point && before.is_some_and(|trained| trained.status == Status::Interrupted) {
@@ -120,18 +125,19 @@ pub fn train_path(
                 Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
             }?
         });
-        let done = if is_path { number.checked_sub(models) } else { (tasks.len() > 1).then_some(number) };
-        if let Some(done) = done.map(|done| &mut all[done]) {
-            // Another solver, or another C, may go on from dual variables, if there is room for them meanwhile.
-            let is_wanted = !is_path || done.status == Status::OutOfPasses;
-            let bytes = 8 * width * shape.rows;
-            let has_room = bytes <= budget.free_bytes() / KEPT_PART;
-            if !(is_wanted && has_room && kept.resize(kept.bytes() + bytes).is_ok()) {
-                done.keep_only_weights();
-            }
+        if !is_path && tasks.len() > 1 {
+            keep_if_wanted(&mut all[number], true, of_model, &mut kept, budget);
         }
     }
     Ok(all)
+}
+
+/// Another solver, or another C, may go on from the dual variables of a model that is done, if there is room for them meanwhile.
+fn keep_if_wanted(done: &mut Trained, is_wanted: bool, bytes: u64, kept: &mut Reservation, budget: &Budget) {
+    let has_room = bytes <= budget.free_bytes() / KEPT_PART;
+    if !(is_wanted && has_room && kept.resize(kept.bytes() + bytes).is_ok()) {
+        done.keep_only_weights();
+    }
 }
 
 /// The squared loss: one scan for all tasks.
