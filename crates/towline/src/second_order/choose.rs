@@ -118,8 +118,12 @@ pub fn candidate(
     };
     let seconds = seconds(&shape, solver, outputs, factors) + more;
     let sweep = outputs * sweep_seconds(&store.shape());
-    // On disk, what counts is how often rows are read, and few scans are enough.
-    let after_dual = in_memory && seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep);
+    // On disk, what counts is how often rows are read. Newton's method reads them a few times; multipliers do so more often than
+    // dual coordinate descent, which works on what is in memory in between, where that gets on at all.
+    let after_dual = match in_memory {
+        true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
+        false => solver == Solver::Multipliers,
+    };
     Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
 }
 

@@ -116,6 +116,8 @@ fn least_of_any(
     }
 }
 
+/// Passes over rows on disk that another solver takes, about. There, passes are what patience is counted in.
+const OTHER_PASSES: f64 = 60.0;
 /// Passes of coordinate descent over rows in memory that another solver could not certify.
 const LAST_PASSES: u64 = 30;
 /// More of them where a pass takes no time.
@@ -204,7 +206,8 @@ fn dual_first(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
     let begin = Instant::now();
-    let patient = TrainOptions { patience: Some(other.sweeps), ..options.with_tasks(Vec::new()) };
+    let patience = Some(if other.in_memory { other.sweeps } else { OTHER_PASSES });
+    let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
     let mut all = by_coordinates(store, tasks, &patient, budget, observer)?;
     let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
     if Limits::new(options).is_interrupted() {

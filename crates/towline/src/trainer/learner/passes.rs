@@ -22,6 +22,7 @@ impl Learner<'_> {
                 self.phase = match limits.reason_to_stop(self.passes) {
                     _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
                     Some(status) => Phase::Done(status),
+                    None if self.progress.is_hopeless(self.passes as f64, gap) => Phase::Done(Status::OutOfPatience),
                     None => Phase::Training,
                 };
                 self.begin_look_back();
@@ -43,7 +44,8 @@ impl Learner<'_> {
         // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
         let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
         let stop = limits.reason_to_stop(self.passes).is_some();
-        if stop || is_near || (self.is_proximal() && self.proximal_steps.is_due()) {
+        let is_hopeless = self.gap_estimate.is_some_and(|gap| self.progress.is_hopeless(self.passes as f64, gap));
+        if stop || is_near || is_hopeless || (self.is_proximal() && self.proximal_steps.is_due()) {
             return self.begin_scan();
         }
         self.begin_look_back();
