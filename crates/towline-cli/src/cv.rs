@@ -4,7 +4,6 @@ mod unfinished;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::bail;
@@ -14,6 +13,7 @@ use towline::input::libsvm::Precision;
 use towline::model::Model;
 use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
+use towline::stop::Stop;
 use towline::store::DiskStore;
 use towline::trainer::{Status, TrainOptions, train_all};
 
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = Arc::new(DiskStore::open_within(&path, &budget)?);
     let objectives = objectives(arguments, &store, &budget)?;
     let folds = folds(arguments, &store, &budget)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
     let how = TrainOptions {
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let found = found?;
     watcher.finish()?;
-    if stop.load(Ordering::Relaxed) {
+    if stop.is_requested() {
         show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }

@@ -102,6 +102,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
     if let Some(StreamError::Input(InputError::Bad { .. }) | StreamError::Rows { .. }) = error.downcast_ref() {
         return BAD_DATA;
     }
+    if let Some(TrainError::Stopped(Status::Interrupted)) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     match error.downcast_ref::<PackError>() {
         Some(PackError::Interrupted) => INTERRUPTED,
         Some(PackError::Input(InputError::Bad { .. }) | PackError::NoRows { .. } | PackError::Mismatch { .. }) => {

@@ -29,7 +29,7 @@ pub fn cross_validate(
     let limits = Limits::new(options);
     let shape = store.shape();
     // Nothing is gone over again, so nothing is kept.
-    let mut rows = StoreRows::open(store, false, budget)?;
+    let mut rows = StoreRows::open(store, false, limits.watch(), budget)?;
     let task = |filter: &Arc<dyn RowFilter>| Task { rows: Some(filter.clone()), ..Task::new(objectives[0].clone()) };
     let tasks: Vec<Task> = filters.iter().map(task).collect();
     let parts = Parts::sum(&mut rows, &tasks, budget)?;
@@ -47,7 +47,7 @@ pub fn cross_validate(
         let mut before: Option<Vec<f64>> = None;
         for &point in &order {
             let Solved { weights, certificate, .. } =
-                LeastSquares::new(&seen, &objectives[point]).solve(before.as_deref());
+                LeastSquares::new(&seen, &objectives[point]).solve(before.as_deref(), limits.watch());
             let error = unseen.mean_squared_error(&weights, &objectives[point]).sqrt();
             scores[point].push(FoldScore { error, gap: certificate.relative_gap() });
             before = Some(weights);

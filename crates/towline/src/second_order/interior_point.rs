@@ -139,13 +139,32 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
                 terms.push(Term { alpha, xi, slack, ..Term::default() });
             }
         })?;
-        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
+        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len(), rows.watch()));
         let moves = vec![0.0; margins.len()];
         Ok(InteriorPoint { loss, part, rows, terms, margins, moves, w, gram, factor })
     }
 
     /// Iterates until the relative gap is below `tolerance`, or `stop` says so.
     pub fn run(mut self, tolerance: f64, mut stop: impl FnMut() -> bool) -> Result<Solution, TrainError> {
+        let iterations = match self.iterate(tolerance, &mut stop) {
+            // Whatever was broken off: dual variables are within their bounds, and any weights will do.
+            Err(TrainError::Stopped(_)) => 0,
+            iterations => iterations?,
+        };
+        if stop() {
+            self.rows.begin_end();
+        }
+        let mut duals = vec![0.0; self.margins.len()];
+        let (loss, terms) = (self.loss, &self.terms);
+        self.rows.scan(|i, _, y, _| {
+            let of_row = &terms[i * L::TERMS..][..L::TERMS];
+            duals[i] = of_row.iter().enumerate().map(|(k, term)| loss.term(y, k).0 * term.alpha).sum();
+        })?;
+        Ok(Solution { w: self.w, duals, iterations })
+    }
+
+    /// Returns how many iterations it took.
+    fn iterate(&mut self, tolerance: f64, mut stop: impl FnMut() -> bool) -> Result<u64, TrainError> {
         let mut lengths = Lengths { primal: 0.0, dual: 0.0 };
         let mut aim = 0.0;
         let mut iterations = 0u64;
@@ -164,7 +183,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             if iterations == MOST_ITERATIONS || iterations > best.1 + 15 || !products.is_finite() || stop() {
                 break;
             }
-            self.factor.find(&self.gram, self.part.ridge);
+            self.factor.find(&self.gram, self.part.ridge)?;
             let mut predictor = rhs;
             self.factor.solve(&self.gram, self.part.ridge, &mut predictor);
             let mu = products / self.terms.len() as f64 / 2.0;
@@ -177,13 +196,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             lengths = self.correct(&dw, aim)?;
             iterations += 1;
         }
-        let mut duals = vec![0.0; self.margins.len()];
-        let (loss, terms) = (self.loss, &self.terms);
-        self.rows.scan(|i, _, y, _| {
-            let of_row = &terms[i * L::TERMS..][..L::TERMS];
-            duals[i] = of_row.iter().enumerate().map(|(k, term)| loss.term(y, k).0 * term.alpha).sum();
-        })?;
-        Ok(Solution { w: self.w, duals, iterations })
+        Ok(iterations)
     }
 
     /// Takes the step that was found and sums up the matrix of the next one. Returns the right side of the predictor, Σ (ασ + νξ), and the losses.

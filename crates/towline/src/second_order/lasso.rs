@@ -6,11 +6,14 @@
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::soft;
+use crate::trainer::Watch;
 
 /// Sweeps of coordinate descent between two looks at the equations.
 const SWEEPS: usize = 10;
 /// Rounds of both, at most: each lowers the objective, and there are finitely many sets of signs.
 const MOST_ROUNDS: usize = 1000;
+/// Visits between two looks at the limits of the run.
+const VISITS: usize = 256;
 /// A gradient may exceed its bound by this part of its own terms: rounding.
 const ROUNDING: f64 = 1e-13;
 
@@ -31,8 +34,9 @@ impl Lasso<'_> {
         self.matrix.at(j, j) + self.ridge[j]
     }
 
-    /// Minimises from `w` on.
-    pub fn solve(&self, w: &mut [f64]) {
+    /// Minimises from `w` on, until `watch` says that it is enough.
+    pub fn solve(&self, w: &mut [f64], watch: Option<&Watch>) {
+        let is_over = || watch.is_some_and(|watch| watch.look().is_some());
         let size = w.len();
         let mut pull = vec![0.0; size];
         for _ in 0..MOST_ROUNDS {
@@ -43,10 +47,15 @@ impl Lasso<'_> {
                 return;
             }
             for _ in 0..SWEEPS {
-                active.iter().for_each(|&j| self.visit(j, w, &mut pull, &active));
+                for some in active.chunks(VISITS) {
+                    if is_over() {
+                        return;
+                    }
+                    some.iter().for_each(|&j| self.visit(j, w, &mut pull, &active));
+                }
             }
             active.retain(|&j| w[j] != 0.0);
-            while !self.solve_signs(w, &mut active) {}
+            while !is_over() && !self.solve_signs(w, &mut active, watch) {}
         }
     }
 
@@ -81,7 +90,7 @@ impl Lasso<'_> {
     }
 
     /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0, which leaves then.
-    fn solve_signs(&self, w: &mut [f64], active: &mut Vec<usize>) -> bool {
+    fn solve_signs(&self, w: &mut [f64], active: &mut Vec<usize>, watch: Option<&Watch>) -> bool {
         if active.is_empty() {
             return true;
         }
@@ -93,8 +102,10 @@ impl Lasso<'_> {
         }
         let ridge: Vec<f64> = active.iter().map(|&j| self.ridge[j]).collect();
         let mut found: Vec<f64> = active.iter().map(|&j| self.linear[j] - self.bounds[j] * w[j].signum()).collect();
-        let mut factor = Factor::new(active.len());
-        factor.find(&part, &ridge);
+        let mut factor = Factor::new(active.len(), watch);
+        if factor.find(&part, &ridge).is_err() {
+            return true;
+        }
         factor.solve(&part, &ridge, &mut found);
         // A singular matrix has many solutions, and some numbers of this one may be beyond all bounds.
         if found.iter().any(|x| !x.is_finite()) {
@@ -144,7 +155,7 @@ mod tests {
             bounds[5] = 0.0;
             let lasso = Lasso { matrix: &gram, ridge: &[ridge; 6], linear: &linear, bounds: &bounds };
             let mut w = vec![0.0; 6];
-            lasso.solve(&mut w);
+            lasso.solve(&mut w, None);
             let mut pull = vec![0.0; 6];
             lasso.refresh(&w, &mut pull);
             for j in 0..6 {

@@ -12,7 +12,7 @@ use super::lasso::Lasso;
 use super::moments::Moments;
 use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, Penalty};
-use crate::trainer::Certificate;
+use crate::trainer::{Certificate, Watch};
 
 /// The equations of one objective.
 pub struct LeastSquares {
@@ -99,8 +99,9 @@ impl LeastSquares {
         }
     }
 
-    /// Solves them; a sparse penalty starts from `start`, weights of the same order as those that come out.
-    pub fn solve(&self, start: Option<&[f64]>) -> Solved {
+    /// Solves them; a sparse penalty starts from `start`, weights of the same order as those that come out. Where `watch` says that it is enough, they
+    /// are what they are then: the certificate holds for any.
+    pub fn solve(&self, start: Option<&[f64]>, watch: &Watch) -> Solved {
         let (outputs, size) = (self.linear.len(), self.ridge.len());
         let columns = size + usize::from(self.intercept.is_some());
         let (mut weights, mut sums) = (vec![0.0; columns * outputs], vec![0.0; columns * outputs]);
@@ -112,8 +113,8 @@ impl LeastSquares {
                 _ => vec![0.0; size],
             };
             match self.l1_bound() {
-                Some(bound) => self.sparse(bound, k, &mut w),
-                None => self.ridge(&mut factor, k, &mut w),
+                Some(bound) => self.sparse(bound, k, &mut w, watch),
+                None => self.ridge(&mut factor, k, &mut w, watch),
             }
             let (certificate, v) = self.certify(k, &w);
             certificates.push(certificate);
@@ -136,19 +137,23 @@ impl LeastSquares {
         }
     }
 
-    fn sparse(&self, bound: f64, k: usize, w: &mut [f64]) {
+    fn sparse(&self, bound: f64, k: usize, w: &mut [f64], watch: &Watch) {
         let bounds = vec![bound; w.len()];
-        Lasso { matrix: &self.matrix, ridge: &self.ridge, linear: &self.linear[k], bounds: &bounds }.solve(w);
+        Lasso { matrix: &self.matrix, ridge: &self.ridge, linear: &self.linear[k], bounds: &bounds }
+            .solve(w, Some(watch));
     }
 
-    fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64]) {
-        let factor = factor.get_or_insert_with(|| {
-            let mut factor = Factor::new(self.ridge.len());
-            factor.find(&self.matrix, &self.ridge);
-            factor
-        });
-        w.copy_from_slice(&self.linear[k]);
-        factor.solve(&self.matrix, &self.ridge, w);
+    fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64], watch: &Watch) {
+        if factor.is_none() {
+            let mut found = Factor::new(self.ridge.len(), Some(watch));
+            if found.find(&self.matrix, &self.ridge).is_ok() {
+                *factor = Some(found);
+            }
+        }
+        if let Some(factor) = factor {
+            w.copy_from_slice(&self.linear[k]);
+            factor.solve(&self.matrix, &self.ridge, w);
+        }
     }
 
     /// Both sides of the gap for target k, and v.

@@ -116,10 +116,15 @@ impl Parts {
         assert!(filters.len() <= MOST_FILTERS, "tasks of at most {MOST_FILTERS} filters are summed together");
         let shape = rows.store().shape();
         let mut parts = Parts { filters, of_task, parts: Vec::new(), _paid: budget.open("sums of products") };
-        let (mut shift, mut refused) = (None, Ok(()));
+        let mut shift = None;
+        // Without all of them there is nothing.
+        rows.scanning.begin_end();
+        let scanning = rows.scanning.clone();
+        let mut counted = scanning.rows();
         rows.blocks(|block, first| {
             let shift = shift.get_or_insert_with(|| Arc::new(means(block, &shape)));
             for i in 0..block.rows() {
+                counted.next()?;
                 let info = block.info(i);
                 if info.weight <= 0.0 {
                     continue;
@@ -129,33 +134,22 @@ impl Parts {
                 };
                 let set = parts.filters.iter().enumerate().filter(|(_, filter)| keeps(filter)).map(|(k, _)| 1 << k);
                 let set = set.sum();
-                let Some(part) = parts.part(set, &shape, shift, &mut refused) else { return };
-                part.add(block, i, info.weight);
+                parts.part(set, &shape, shift)?.add(block, i, info.weight);
             }
+            Ok(())
         })?;
-        refused?;
         parts.parts.iter_mut().for_each(|(_, part)| part.gram.flush());
         Ok(parts)
     }
 
-    fn part(
-        &mut self,
-        set: u64,
-        shape: &Shape,
-        shift: &Arc<Vec<f64>>,
-        refused: &mut Result<(), TrainError>,
-    ) -> Option<&mut Moments> {
+    fn part(&mut self, set: u64, shape: &Shape, shift: &Arc<Vec<f64>>) -> Result<&mut Moments, TrainError> {
         let known = self.parts.iter().position(|(known, _)| *known == set);
         let at = known.unwrap_or(self.parts.len());
         if known.is_none() {
-            let bytes = (at as u64 + 1) * Moments::bytes(shape);
-            if let Err(error) = self._paid.resize(bytes) {
-                *refused = Err(error.into());
-                return None;
-            }
+            self._paid.resize((at as u64 + 1) * Moments::bytes(shape))?;
             self.parts.push((set, Moments::new(shape, shift.clone())));
         }
-        Some(&mut self.parts[at].1)
+        Ok(&mut self.parts[at].1)
     }
 
     /// The sums of the rows that a task keeps, or of those that it does not.

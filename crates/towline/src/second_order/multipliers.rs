@@ -108,8 +108,15 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     let most = MOST_GROWTH * state.sigma;
     for _ in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma: state.sigma };
-        let mut newton = Newton::begin(smoothed, part, w, len, rows)?;
-        let done = state.solve(smoothed, &mut newton, rows, tolerance, &mut stop)?;
+        let mut newton = match Newton::begin(smoothed, part, w.clone(), len, rows) {
+            Err(TrainError::Stopped(_)) => break,
+            begun => begun?,
+        };
+        let done = match state.solve(smoothed, &mut newton, rows, tolerance, &mut stop) {
+            // The weights are those of the last step, and so are the dual variables that follow from them.
+            Err(TrainError::Stopped(_)) => true,
+            done => done?,
+        };
         scans += newton.scans;
         let steps = newton.scans as u32;
         let next = state.next(smoothed, &newton.margins);
@@ -176,7 +183,7 @@ impl State {
         for _ in 0..MOST_STEPS {
             let (gap, losses) = self.gap(smoothed, &newton.margins);
             let enough = tolerance * (losses + newton.penalty()).abs();
-            let promised = newton.promised();
+            let promised = newton.promised()?;
             if gap + newton.gap() <= enough && promised <= enough {
                 return Ok(true);
             }

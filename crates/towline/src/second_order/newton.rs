@@ -115,7 +115,7 @@ impl<'a, L: RowLoss> Newton<'a, L> {
         len: f64,
         rows: &mut R,
     ) -> Result<Self, TrainError> {
-        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len()));
+        let (gram, factor) = (Gram::new(w.len(), len), Factor::new(w.len(), rows.watch()));
         let (objective, gradient, margins) = (0.0, Vec::new(), Vec::new());
         let mut newton =
             Newton { loss, part, gram, factor, w, objective, gradient, scans: 0, margins, ahead: None, cautious: true };
@@ -163,23 +163,40 @@ impl<'a, L: RowLoss> Newton<'a, L> {
     }
 
     /// Half of the squared Newton decrement: about what F can still fall by.
-    pub fn promised(&mut self) -> f64 {
-        let ahead = self.ahead.take().unwrap_or_else(|| self.direction());
-        self.ahead.insert(ahead).1
+    pub fn promised(&mut self) -> Result<f64, TrainError> {
+        let ahead = self.look_ahead()?;
+        Ok(self.ahead.insert(ahead).1)
+    }
+
+    fn look_ahead(&mut self) -> Result<(Vec<f64>, f64), TrainError> {
+        match self.ahead.take() {
+            Some(ahead) => Ok(ahead),
+            None => self.direction(),
+        }
     }
 
     /// The Newton direction, and what it promises.
-    fn direction(&mut self) -> (Vec<f64>, f64) {
+    fn direction(&mut self) -> Result<(Vec<f64>, f64), TrainError> {
         let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        self.factor.find(&self.gram, self.part.ridge);
+        self.factor.find(&self.gram, self.part.ridge)?;
         self.factor.solve(&self.gram, self.part.ridge, &mut direction);
         let slope: f64 = direction.iter().zip(&self.gradient).map(|(d, g)| d * g).sum();
-        (direction, -0.5 * slope)
+        Ok((direction, -0.5 * slope))
     }
 
-    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
+    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants. A step that is broken off leaves weights and
+    /// margins where they were.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (direction, promised) = self.ahead.take().unwrap_or_else(|| self.direction());
+        let (start, margins) = (self.w.clone(), self.margins.clone());
+        let done = self.try_step(rows);
+        if matches!(done, Err(TrainError::Stopped(_))) {
+            (self.w, self.margins) = (start, margins);
+        }
+        done
+    }
+
+    fn try_step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
+        let (direction, promised) = self.look_ahead()?;
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }

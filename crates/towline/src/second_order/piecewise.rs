@@ -44,13 +44,14 @@ pub fn train<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
     if let Some(sample) = Sample::of(rows, w.len() as u64, beside, budget)? {
-        let mut some = Subset::new(sample.block(rows), &sample.rows);
+        let mut some = Subset::new(sample.block(rows), &sample.rows, session.limits.watch());
         let stop = || session.reason_to_stop().is_some();
         w = multipliers::solve(loss, part, (w, len), &mut some, SAMPLE_TOLERANCE, stop)?.w;
+        session.latest = Some(w.clone());
     }
     if rows.store_rows().in_memory() {
         return all_rows(loss, rows, part, (w, len), session);
@@ -93,7 +94,7 @@ fn all_rows<L: PiecewiseLinear>(
     rows: &mut TaskRows,
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize];
     let tolerance = session.limits.options().tolerance;
@@ -104,9 +105,11 @@ fn all_rows<L: PiecewiseLinear>(
             None => (2 * turn, usize::MAX, FURTHER_BY_SCANS),
         };
         let tolerance = further * tolerance * 0.01f64.powi(turn as i32 / 2);
-        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, &session))?;
+        let (found, of_rows, scans) = solve(loss, part, (w, len), rows, tolerance, (turn, count, session))?;
         w = found;
+        session.latest = Some(w.clone());
         session.scans += scans;
+        session.let_end(rows);
         rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
         if let Some(status) = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})? {
             return session.finish(rows, duals, status);
@@ -123,7 +126,7 @@ fn near_rows<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let shape = rows.store_rows().store().shape();
     let beside = 8 + multipliers::row_bytes(L::TERMS as u64);
@@ -142,11 +145,13 @@ fn near_rows<L: PiecewiseLinear>(
         // More rows than fit.
         let Some(near) = near else { break };
         let Solution { w: found, duals: of_near, scans } = {
-            let mut some = Subset::new(near.block(rows), &near.rows);
+            let mut some = Subset::new(near.block(rows), &near.rows, session.limits.watch());
             let shifted = Quadratic { shift: &near.shift, ..part };
             let stop = || session.reason_to_stop().is_some();
             multipliers::solve(loss, shifted, (w.clone(), len), &mut some, FURTHER * tolerance, stop)?
         };
+        session.latest = Some(found.clone());
+        session.let_end(rows);
         session.scans += scans * near.rows.len() as u64 / shape.rows.max(1);
         near.positions.iter().zip(&of_near).for_each(|(&position, &beta)| duals[position as usize] = beta);
         let (before, gap) = (session.objective(), session.relative_gap());

@@ -50,6 +50,7 @@ impl Sample {
                     own.push_from(block, i);
                 }
             }
+            Ok(())
         })?;
         Ok(Some(Sample { rows: some, own: Some((own, paid)) }))
     }

@@ -4,6 +4,7 @@ use std::time::Instant;
 use super::rows::TaskRows;
 use crate::block::Row;
 use crate::loss::Loss;
+use crate::newton::Rows;
 use crate::solver::RowState;
 use crate::trainer::{
     Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
@@ -27,6 +28,8 @@ pub struct Session<'a> {
     best: Option<(Certificate, Vec<f64>)>,
     /// The largest dual objective that was found: a bound stays one.
     dual_objective: f64,
+    /// Weights that are better than those, as far as a solver can tell, and wait for a certificate.
+    pub latest: Option<Vec<f64>>,
 }
 
 impl<'a> Session<'a> {
@@ -42,12 +45,44 @@ impl<'a> Session<'a> {
             certify_seconds: 0.0,
             best: None,
             dual_objective: f64::NEG_INFINITY,
+            latest: None,
         }
     }
 
     /// Why the run has to end now, whatever it has reached.
     pub fn reason_to_stop(&self) -> Option<Status> {
         self.limits.reason_to_stop(self.scans)
+    }
+
+    /// What waits for a certificate may have one although the run has to end.
+    pub fn let_end(&self, rows: &mut TaskRows) {
+        if self.reason_to_stop().is_some() {
+            rows.begin_end();
+        }
+    }
+
+    /// The run was broken off. Certifies what is left of it if there is time for that; else the last certificate has to do, or that of no weights at all.
+    pub fn end_early(&mut self, rows: &mut TaskRows, status: Status) -> Result<Trained, TrainError> {
+        let shape = rows.store_rows().store().shape();
+        let (loss, bias) = (self.task.objective.loss, self.task.objective.bias);
+        rows.begin_end();
+        let mut duals = vec![0.0; shape.rows as usize];
+        if let Some(w) = self.latest.take() {
+            let certified = slopes(loss, rows, &w, bias, &mut duals)
+                .and_then(|()| self.certify(loss, rows, &w, &mut duals, |_, _, _| {}));
+            match certified {
+                Ok(ended) => return self.finish(rows, duals, ended.unwrap_or(status)),
+                Err(TrainError::Stopped(_)) => duals.fill(0.0),
+                Err(error) => return Err(error),
+            }
+        }
+        if self.best.is_none() {
+            let Some(targets) = rows.targets() else { return Err(TrainError::Stopped(status)) };
+            let objective = targets.map(|(y, c)| c * loss.value(y, 0.0)).sum();
+            let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+            self.note(rows, &vec![0.0; shape.columns as usize + 1], of_zero);
+        }
+        self.finish(rows, duals, status)
     }
 
     /// Certifies `w` with the dual variables `duals`, by position, which are brought within their bounds and balanced if there is an intercept. `each` is
@@ -133,9 +168,9 @@ impl<'a> Session<'a> {
     }
 
     /// What has come of it; `duals` are by position.
-    pub fn finish(self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
+    pub fn finish(&mut self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
         let cost = self.cost(rows);
-        let Some((certificate, weights)) = self.best else { return Err(TrainError::NoWeight) };
+        let Some((certificate, weights)) = self.best.take() else { return Err(TrainError::NoWeight) };
         let duals = Duals::Memory(duals);
         if let Some(file) = &self.task.checkpoint {
             file.save(&self.task.objective, cost, &duals, &weights)?;
@@ -158,9 +193,25 @@ impl<'a> Session<'a> {
         self.observer.step(&step, &WeightsNow { models: &[&weights] });
         let status = match certificate.relative_gap() <= self.limits.options().tolerance {
             true => Status::Converged,
-            false => Status::OutOfPasses,
+            false => self.limits.look().unwrap_or(Status::OutOfPasses),
         };
         let (duals, solver, baseline) = (Duals::in_memory(0), self.solver, None);
         Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })
     }
+}
+
+/// β = -cL' at w, by position.
+pub fn slopes<L: Loss>(
+    loss: L,
+    rows: &mut TaskRows,
+    w: &[f64],
+    bias: f64,
+    duals: &mut [f64],
+) -> Result<(), TrainError> {
+    let last = w.len() - 1;
+    rows.scan_positions(|position, _, row, y, c| {
+        let (low, high) = loss.dual_bounds(y, c);
+        let z = row.dot(w) + bias * w[last];
+        duals[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
+    })
 }

@@ -2,7 +2,7 @@
 use super::newton::{Newton, Quadratic, Same};
 use super::rows::{Subset, TaskRows};
 use super::sample::Sample;
-use super::session::Session;
+use super::session::{Session, slopes};
 use crate::budget::Budget;
 use crate::loss::SmoothLoss;
 use crate::newton::Rows;
@@ -29,18 +29,20 @@ pub fn train<L: SmoothLoss>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     if let Some(sample) = Sample::of(rows, w.len() as u64, 2 * 8, budget)? {
         let block = sample.block(rows);
-        let mut some = Subset::new(block, &sample.rows);
+        let mut some = Subset::new(block, &sample.rows, session.limits.watch());
         let mut newton = Newton::begin(Same(loss), part, w, len, &mut some)?;
         for _ in 0..SAMPLE_STEPS {
-            let promised = newton.promised();
+            let promised = newton.promised()?;
             if promised <= SAMPLE_TOLERANCE * newton.objective.abs() || session.reason_to_stop().is_some() {
                 break;
             }
-            if !newton.step(&mut some)? {
+            let went_on = newton.step(&mut some)?;
+            session.latest = Some(newton.w.clone());
+            if !went_on {
                 break;
             }
         }
@@ -52,7 +54,7 @@ pub fn train<L: SmoothLoss>(
     let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
         session.scans += newton.scans - std::mem::replace(&mut scans, newton.scans);
-        let (gap, promised) = (newton.gap(), newton.promised());
+        let (gap, promised) = (newton.gap(), newton.promised()?);
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
         let stop = session.reason_to_stop();
         // Rounding has the last word: F does not fall any more, nor does the gradient.
@@ -60,6 +62,7 @@ pub fn train<L: SmoothLoss>(
         best = best.min(gap);
         let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS && promised <= NOISE * newton.objective;
         if near || stop.is_some() || settled {
+            session.let_end(rows);
             slopes(loss, rows, &newton.w, part.bias, &mut duals)?;
             let ended = session.certify(loss, rows, &newton.w, &mut duals, |_, _, _| {})?;
             if let Some(status) = ended.or(stop).or(settled.then_some(Status::OutOfPasses)) {
@@ -67,6 +70,7 @@ pub fn train<L: SmoothLoss>(
             }
         }
         stuck = if newton.step(rows)? { 0 } else { stuck + 1 };
+        session.latest = Some(newton.w.clone());
     }
 }
 
@@ -82,14 +86,29 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     let mut newton = Newton::begin(Same(loss), part, w, len, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
-        let promised = newton.promised();
+        let promised = match newton.promised() {
+            Err(TrainError::Stopped(_)) => break,
+            promised => promised?,
+        };
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {
             break;
         }
         if stuck >= MOST_TRIES || session.reason_to_stop().is_some() {
             break;
         }
-        stuck = if newton.step(rows)? { 0 } else { stuck + 1 };
+        stuck = match newton.step(rows) {
+            Err(TrainError::Stopped(_)) => break,
+            went_on => {
+                if went_on? {
+                    0
+                } else {
+                    stuck + 1
+                }
+            }
+        };
+    }
+    if session.reason_to_stop().is_some() {
+        rows.begin_end();
     }
     let (w, mut duals) = (newton.w, Vec::new());
     let last = w.len() - 1;
@@ -99,20 +118,4 @@ pub fn solve<L: SmoothLoss, R: Rows>(
         duals.push((-c * loss.slope(y, z)).clamp(low, high));
     })?;
     Ok((w, duals, newton.scans))
-}
-
-/// β = -cL' at w.
-fn slopes<L: SmoothLoss>(
-    loss: L,
-    rows: &mut TaskRows,
-    w: &[f64],
-    bias: f64,
-    duals: &mut [f64],
-) -> Result<(), TrainError> {
-    let last = w.len() - 1;
-    rows.scan_positions(|position, _, row, y, c| {
-        let (low, high) = loss.dual_bounds(y, c);
-        let z = row.dot(w) + bias * w[last];
-        duals[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
-    })
 }

@@ -59,7 +59,7 @@ pub fn train_path(
 ) -> Result<Vec<Trained>, TrainError> {
     let shape = store.shape();
     let limits = Limits::new(options);
-    let mut rows = StoreRows::open(store, chosen.in_memory, budget)?;
+    let mut rows = StoreRows::open(store, chosen.in_memory, limits.watch(), budget)?;
     if chosen.solver == Solver::Gram {
         let mut all = Vec::with_capacity(tasks.len());
         for some in one_scan_each(tasks) {
@@ -71,12 +71,16 @@ pub fn train_path(
     let reduced = match rows.memory() {
         Some(all) if by_rows => {
             let paid = budget.reserve("products of rows", few_rows::bytes(shape.rows))?;
-            Some((few_rows::reduce(all), paid))
+            match few_rows::reduce(all, limits.watch()) {
+                // The solvers will find out themselves.
+                Err(TrainError::Stopped(_)) => None,
+                reduced => Some((reduced?, paid)),
+            }
         }
         _ => None,
     };
     // Where rows are fewer than features, matrices are of rows by rows.
-    let size = if reduced.is_some() { reduced_shape(&shape) } else { shape };
+    let size = if by_rows { reduced_shape(&shape) } else { shape };
     let _paid = budget.reserve("second-order solver", bytes(&size, solver, in_memory))?;
     let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
@@ -85,14 +89,28 @@ pub fn train_path(
         if is_point && before.is_some_and(|trained| trained.status == Status::Interrupted) {
             break;
         }
-        let session = Session::new(task, solver, &limits, observer);
+        let mut session = Session::new(task, solver, &limits, observer);
         let reduced = reduced.as_ref().map(|(rows, _)| rows);
         let start = before.map_or(&task.start_weights, |trained| &trained.weights);
-        let run = Run { rows: &mut rows, reduced, task, start, budget, session };
-        all.push(match task.objective.loss.visit_piecewise(run) {
-            Ok(trained) => trained,
-            Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
-        }?);
+        let found = match limits.look() {
+            Some(status) => Err(TrainError::Stopped(status)),
+            None => {
+                let run = Run { rows: &mut rows, reduced, task, start, budget, session: &mut session };
+                match task.objective.loss.visit_piecewise(run) {
+                    Ok(trained) => trained,
+                    Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
+                }
+            }
+        };
+        all.push(match found {
+            Err(TrainError::Stopped(status)) => {
+                if session.latest.is_none() && start.len() as u64 == shape.columns + 1 {
+                    session.latest = Some(start.clone());
+                }
+                session.end_early(&mut TaskRows::new(&mut rows, task), status)?
+            }
+            found => found?,
+        });
     }
     Ok(all)
 }
@@ -122,21 +140,22 @@ fn from_moments(
             return Err(TrainError::NoWeight);
         }
         let start = trained.last().map(|before| &before.weights[..]);
-        let Solved { weights, sums, certificate } = LeastSquares::new(sums, &task.objective).solve(start);
+        let Solved { weights, sums, certificate } =
+            LeastSquares::new(sums, &task.objective).solve(start, limits.watch());
         let session = Session::new(task, Solver::Gram, limits, observer);
         trained.push(session.finish_at(rows.cost, (weights, sums), certificate)?);
     }
     Ok(trained)
 }
 
-struct Run<'a> {
+struct Run<'a, 's> {
     rows: &'a mut StoreRows,
     /// Rows with the same products and fewer features, where there are fewer rows than features.
     reduced: Option<&'a Block>,
     task: &'a Task,
     start: &'a [f64],
     budget: &'a Budget,
-    session: Session<'a>,
+    session: &'a mut Session<'s>,
 }
 
 /// What all methods begin with.
@@ -199,7 +218,7 @@ fn begin_with<L: Loss>(
     Ok(ended.map(|status| (status, duals)))
 }
 
-impl SmoothLossVisitor for Run<'_> {
+impl SmoothLossVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
@@ -208,10 +227,10 @@ impl SmoothLossVisitor for Run<'_> {
                 smooth::solve(loss, part, begin, rows, tolerance, session)
             });
         }
-        let Run { rows, task, start, budget, mut session, .. } = self;
+        let Run { rows, task, start, budget, session, .. } = self;
         let mut begin = Begin::of(task, start, &rows.store().shape());
         let mut rows = TaskRows::new(rows, task);
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, session)? {
             return session.finish(&rows, duals, status);
         }
         let part = begin.part(task.objective.bias);
@@ -219,7 +238,7 @@ impl SmoothLossVisitor for Run<'_> {
     }
 }
 
-impl PiecewiseVisitor for Run<'_> {
+impl PiecewiseVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out {
@@ -229,10 +248,10 @@ impl PiecewiseVisitor for Run<'_> {
                 piecewise::solve(loss, part, begin, rows, tolerance, (turn, count, session))
             });
         }
-        let Run { rows, task, start, budget, mut session, .. } = self;
+        let Run { rows, task, start, budget, session, .. } = self;
         let mut begin = Begin::of(task, start, &rows.store().shape());
         let mut rows = TaskRows::new(rows, task);
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, session)? {
             return session.finish(&rows, duals, status);
         }
         let part = begin.part(task.objective.bias);
@@ -243,7 +262,7 @@ impl PiecewiseVisitor for Run<'_> {
 /// Weights, dual variables of rows, and iterations.
 type Found = (Vec<f64>, Vec<f64>, u64);
 
-impl Run<'_> {
+impl Run<'_, '_> {
     /// Solves the problem of as many features as rows; its dual variables are those of the rows as they are.
     fn with_few_rows<L: Loss>(
         self,
@@ -251,11 +270,11 @@ impl Run<'_> {
         reduced: &Block,
         solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
-        let Run { rows, task, start, mut session, .. } = self;
+        let Run { rows, task, start, session, .. } = self;
         let shape = rows.store().shape();
         let mut rows = TaskRows::new(rows, task);
         let mut first = Begin::of(task, start, &shape).w;
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, &mut session)? {
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, session)? {
             return session.finish(&rows, duals, status);
         }
         drop(first);
@@ -270,9 +289,10 @@ impl Run<'_> {
         let mut w = begin.w.clone();
         for turn in 0.. {
             let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
-            let mut some = Subset::new(reduced, &known);
-            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), &session)?;
+            let mut some = Subset::new(reduced, &known, session.limits.watch());
+            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), session)?;
             session.scans += iterations;
+            session.let_end(&mut rows);
             known.iter().zip(&betas).for_each(|(row, &beta)| duals[row.0 as usize] = beta);
             let mut weights = vec![0.0; shape.columns as usize + 1];
             let last = weights.len() - 1;

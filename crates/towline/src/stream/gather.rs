@@ -1,5 +1,4 @@
 //! Rows become blocks, and blocks go to the learner.
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -81,7 +80,7 @@ impl Gather<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.options.stop.load(Ordering::Relaxed) {
+            if self.options.stop.is_requested() {
                 break;
             }
             let rows_due = self.options.save_rows.is_some_and(|rows| self.report.rows >= self.saved.0 + rows);

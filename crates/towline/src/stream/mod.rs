@@ -29,8 +29,6 @@ pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
 pub use run::stream;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::baselines::Baseline;
@@ -38,6 +36,7 @@ use crate::input::Progress;
 use crate::loss::AnyLoss;
 use crate::objective::Multiclass;
 use crate::order::OrderName;
+use crate::stop::Stop;
 use crate::trainer::Selection;
 
 /// How to learn from a stream.
@@ -82,7 +81,7 @@ pub struct StreamOptions {
     /// How much of the input has been read, to tell what the rest of it may need.
     pub progress: Option<Progress>,
     /// Set from outside to end with the rows that have come.
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 impl StreamOptions {
@@ -108,7 +107,7 @@ impl StreamOptions {
             save_time: None,
             threads: crate::machine::threads(),
             progress: None,
-            stop: Arc::default(),
+            stop: Stop::default(),
         }
     }
 
