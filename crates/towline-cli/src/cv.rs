@@ -15,7 +15,7 @@ use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
 use towline::store::DiskStore;
-use towline::trainer::{Status, TrainOptions, train_all};
+use towline::trainer::{Status, TrainError, TrainOptions, train_all};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut place = arguments.refit.then(|| OutputFile::open(&output, Kind::Model, &inputs)).transpose()?;
     let path = match arguments.data.is_dir() {
         true => arguments.data.clone(),
-        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk)?,
+        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk).map_err(exit::on_the_way)?,
     };
     let store = Arc::new(DiskStore::open_within(&path, &budget)?);
     let objectives = objectives(arguments, &store, &budget)?;
@@ -113,7 +113,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stop: stop.clone(),
         ..TrainOptions::new(objectives[0].clone())
     };
-    let (unfinished, _claim) = unfinished::open(arguments, &store)?;
+    let (unfinished, _claim) = unfinished::open(arguments, &store).map_err(exit::on_the_way)?;
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
     let found =
@@ -121,12 +121,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if found.is_err() && unfinished::is_empty(&unfinished.folder) {
         unfinished::remove(&unfinished.folder)?;
     }
-    let found = found?;
     watcher.finish()?;
-    if stop.is_requested() {
+    let is_stopped = matches!(found, Err(TrainError::Stopped(_))) || found.is_ok() && stop.is_requested();
+    if is_stopped {
         show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }
+    let found = found?;
     unfinished::remove(&unfinished.folder)?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
     let refitted = match &mut place {

@@ -122,6 +122,11 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let (model, report) = stream(source, &options, start.as_ref(), folder, &budget, &mut watcher)?;
     watcher.finish();
+    if talk && report.sorted_by_class {
+        show::say(
+            "note: the rows come sorted by class, so that the last classes have the last word; shuffle them, or pack them and train without --stream\n",
+        );
+    }
     model.save_to(&mut watcher.place)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {

@@ -307,7 +307,8 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     let path = if arguments.data.is_dir() {
         arguments.data.clone()
     } else {
-        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)?
+        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)
+            .map_err(exit::on_the_way)?
     };
     Ok(Arc::new(DiskStore::open_within(&path, budget)?))
 }

@@ -7,7 +7,7 @@ mod workbench;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use workbench::{Said, Workbench, said};
+use workbench::{Said, Workbench, forge, said};
 
 /// Arguments, and what is written.
 const VERBS: [(&str, &str); 6] = [
@@ -64,7 +64,9 @@ fn counts(bench: &Workbench, arguments: &str) -> Option<BTreeMap<&'static str, u
     let text = String::from_utf8_lossy(&std::fs::read(log).ok()?).into_owned();
     let mut of_thread: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in text.lines() {
-        let Some((thread, call)) = line.split_once('(').and_then(|(before, _)| before.split_once(' ')) else { continue };
+        let Some((thread, call)) = line.split_once('(').and_then(|(before, _)| before.split_once(' ')) else {
+            continue;
+        };
         if let Some((call, _)) = CALLS.iter().find(|(name, _)| *name == call.trim()) {
             *of_thread.entry((thread, call)).or_default() += 1;
         }
@@ -124,4 +126,36 @@ fn a_call_that_fails_leaves_the_old_or_the_new() {
         }
     }
     assert!(tried > 20, "{tried} of {points}");
+}
+
+/// What is written on the way is not what was asked for: without the model, nothing is done.
+#[test]
+fn a_sync_that_fails_on_the_way_is_a_failure() {
+    for arguments in [
+        "train more.svm -o n.towm -q",
+        "train a.tow -o n.towm -q --trace t.jsonl",
+        "cv a.tow -C 1 --refit -o n.towm -q",
+    ] {
+        let whole = bench();
+        let Some(counts) = counts(&whole, arguments) else { return };
+        for when in 1..=counts.get("fsync").copied().unwrap_or(0) {
+            let bench = bench();
+            let inject = format!("inject=fsync:error=EIO:when={when}");
+            let Some(ended) = traced(&bench, &["-o", "/dev/null", "-e", &inject], arguments) else { return };
+            let is_there = bench.path("n.towm").exists();
+            assert!(ended.code != Some(6) || is_there, "towline {arguments}, {inject}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn sizes_beyond_all_memory_are_refused_in_words() {
+    let bench = bench();
+    for bytes in [1 << 63, u64::MAX] {
+        forge::manifest(&bench.path("a.tow"), |manifest| manifest["table"]["bytes"] = bytes.into());
+        for verb in ["info a.tow", "verify a.tow", "plan a.tow", "train a.tow -o n.towm -q"] {
+            let ended = bench.run(verb);
+            assert!(matches!(ended.code, Some(1 | 3)), "{verb}: {:?} {}", ended.code, ended.stderr);
+        }
+    }
 }

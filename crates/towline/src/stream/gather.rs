@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
+use super::class_order::ClassOrder;
 use super::columns::push;
 use super::finish::{Learnt, finish};
 use super::report::{StreamError, StreamReport, Watch};
@@ -40,6 +41,7 @@ pub struct Gather<'a> {
     pub busy: bool,
     pub begin: Instant,
     pub saved: (u64, Instant),
+    pub class_order: ClassOrder,
 }
 
 impl Gather<'_> {
@@ -96,6 +98,7 @@ impl Gather<'_> {
         self.hand_over()?;
         self.wait()?;
         self.report.seconds = self.begin.elapsed().as_secs_f64();
+        self.report.sorted_by_class = self.class_order.is_sorted();
         self.end()?;
         let model = self.model()?.ok_or_else(|| StreamError::Rows {
             problem: match self.classes.names() {
@@ -119,6 +122,7 @@ impl Gather<'_> {
         let is_classification = self.options.loss.is_classification();
         if is_classification {
             self.classes.resolve(batch, row_classes);
+            self.class_order.see(row_classes);
         } else if !batch.classes.is_empty() {
             return Err(StreamError::Rows {
                 problem: format!("the labels are text, and the {} loss predicts numbers", self.options.loss.name()),

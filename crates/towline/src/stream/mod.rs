@@ -6,6 +6,7 @@
 //! ```
 //! Two blocks go round: kept rows are copied behind the new ones, and the block that they leave is filled next. The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
 //! and classes may appear at any time: weights grow with them, inside the budget.
+mod class_order;
 mod classes;
 mod columns;
 mod finish;
