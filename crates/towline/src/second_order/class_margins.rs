@@ -168,7 +168,7 @@ impl<'a> ClassMargins<'a> {
     pub fn bytes(classes: u64, size: u64, rows: u64) -> u64 {
         let all = classes * size;
         let matrices = BlockGram::bytes(classes, size) + Gram::bytes(all) + Factor::bytes(all);
-        matrices + 8 * 8 * all + classes * rows * TERM_BYTES
+        matrices + 9 * 8 * all + classes * rows * TERM_BYTES
     }
 
     /// Begins at W = 0; rows have about `len` values.

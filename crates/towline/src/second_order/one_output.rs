@@ -97,7 +97,7 @@ pub struct Look<'a, L> {
 impl<'a, L: RowLoss> Look<'a, L> {
     /// Bytes of memory for so many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + 6 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
+        Gram::bytes(size) + 8 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }
 
     /// Nothing has been looked at; rows have about `len` values.

@@ -37,7 +37,7 @@ impl<'a> SoftmaxSum<'a> {
     pub fn bytes(classes: u64, size: u64, rows: u64) -> u64 {
         let all = classes * size;
         let matrices = BlockGram::bytes(classes, size) + Gram::bytes(all) + Factor::bytes(all);
-        matrices + 6 * 8 * all + (2 * 8 * classes + line_search::ROW_BYTES) * rows
+        matrices + 7 * 8 * all + (2 * 8 * classes + line_search::ROW_BYTES) * rows
     }
 
     /// Nothing has been looked at; rows have about `len` values.
