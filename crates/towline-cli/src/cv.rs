@@ -4,7 +4,6 @@ mod unfinished;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::bail;
@@ -14,8 +13,9 @@ use towline::input::libsvm::Precision;
 use towline::model::Model;
 use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
+use towline::stop::Stop;
 use towline::store::DiskStore;
-use towline::trainer::{Status, TrainOptions, train_all};
+use towline::trainer::{Status, TrainError, TrainOptions, train_all};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
@@ -100,12 +100,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut place = arguments.refit.then(|| OutputFile::open(&output, Kind::Model, &inputs)).transpose()?;
     let path = match arguments.data.is_dir() {
         true => arguments.data.clone(),
-        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk)?,
+        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk).map_err(exit::on_the_way)?,
     };
     let store = Arc::new(DiskStore::open_within(&path, &budget)?);
     let objectives = objectives(arguments, &store, &budget)?;
     let folds = folds(arguments, &store, &budget)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
     let how = TrainOptions {
         tolerance: positive_number("--tolerance", arguments.tolerance)?,
@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stop: stop.clone(),
         ..TrainOptions::new(objectives[0].clone())
     };
-    let (unfinished, _claim) = unfinished::open(arguments, &store)?;
+    let (unfinished, _claim) = unfinished::open(arguments, &store).map_err(exit::on_the_way)?;
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
     let found =
@@ -123,12 +123,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if found.is_err() && unfinished::is_empty(&unfinished.folder) {
         unfinished::remove(&unfinished.folder)?;
     }
-    let found = found?;
     watcher.finish()?;
-    if stop.load(Ordering::Relaxed) {
+    let is_stopped = matches!(found, Err(TrainError::Stopped(_))) || found.is_ok() && stop.is_requested();
+    if is_stopped {
         show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }
+    let found = found?;
     unfinished::remove(&unfinished.folder)?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
     let refitted = match &mut place {

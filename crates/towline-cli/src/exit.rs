@@ -92,6 +92,16 @@ fn output_error(error: &anyhow::Error) -> Option<&OutputError> {
     }
 }
 
+/// For outputs on the way to the one that was asked for: where the disk does not confirm them, nothing is done yet, and the command may be repeated.
+pub fn on_the_way(error: anyhow::Error) -> anyhow::Error {
+    match output_error(&error) {
+        Some(OutputError::NotDurable { path, source, .. }) => {
+            anyhow::anyhow!("{}: the disk does not confirm that it is written: {source}", path.display())
+        }
+        _ => error,
+    }
+}
+
 fn code_of(error: &anyhow::Error) -> u8 {
     if let Some(OutputError::NotDurable { .. }) = output_error(error) {
         return NOT_DURABLE;
@@ -101,6 +111,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
     }
     if let Some(StreamError::Input(InputError::Bad { .. }) | StreamError::Rows { .. }) = error.downcast_ref() {
         return BAD_DATA;
+    }
+    if let Some(TrainError::Stopped(Status::Interrupted)) = error.downcast_ref() {
+        return INTERRUPTED;
     }
     match error.downcast_ref::<PackError>() {
         Some(PackError::Interrupted) => INTERRUPTED,
@@ -156,7 +169,7 @@ fn refusal(refused: &BudgetError) -> String {
 
 /// Rounded up to whole MiB, with a little room for what would be asked for next.
 fn mebibytes(bytes: u64) -> u64 {
-    (bytes + bytes / 8).div_ceil(1 << 20)
+    bytes.saturating_add(bytes / 8).div_ceil(1 << 20)
 }
 
 /// A stream that has begun may need more than its next step does.

@@ -2,10 +2,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use towline::index::{Built, IndexOptions, build};
+use towline::stop::Stop;
 use towline::store::{BlockStore, DiskStore};
 
 use crate::memory::{self, Memory};
@@ -46,7 +47,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let budget = memory::budget(arguments.memory);
     let store = Arc::new(DiskStore::open_within(&arguments.store, &budget)?);
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
     let options = IndexOptions {
         tree_rows: arguments.tree_rows,

@@ -1,8 +1,6 @@
 //! `towline pack`: tables become a store.
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -12,6 +10,7 @@ use towline::fourier::FourierMap;
 use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
 use towline::pack::{FourierKept, PackOptions, Packed};
+use towline::stop::Stop;
 use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
 
@@ -172,7 +171,7 @@ impl Arguments {
             precision,
             block_bytes: self.block_size,
             threads,
-            stop: Arc::default(),
+            stop: Stop::default(),
         })
     }
 }
@@ -259,10 +258,10 @@ pub fn pack_beside(
 }
 
 /// The first signal sets `stop`, which asks for an orderly end; a second one does not wait for it.
-pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+pub fn stop_on_signal(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let stop_once = move || {
-        if stop.swap(true, Ordering::Relaxed) {
+        if stop.request() {
             std::process::exit(130);
         }
     };

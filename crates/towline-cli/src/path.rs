@@ -9,12 +9,11 @@ mod table;
 mod walk;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
 use towline::input::libsvm::Precision;
 use towline::output::Claim;
+use towline::stop::Stop;
 use towline::trainer::TrainOptions;
 
 use crate::memory;
@@ -100,7 +99,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let _claim = Claim::take(&folder)?;
     let objective = train.objective.objective(train.c.0[0], true, &store, &budget)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
 
     let points = points::lay_out(arguments, objective, &store, &budget)?;

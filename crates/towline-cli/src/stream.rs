@@ -1,8 +1,6 @@
 //! `towline train --stream`: a model from rows as they come, each seen once.
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -14,6 +12,7 @@ use towline::input::{self, Input, Progress};
 use towline::loss::AnyLoss;
 use towline::model::{Model, ModelError};
 use towline::output::{Kind, OutputFile};
+use towline::stop::Stop;
 use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
 
 use crate::eval::judge;
@@ -101,7 +100,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     };
     let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
     let mut options = options(arguments, threads, stop)?;
     let start = arguments.warm_start.as_deref().map(|path| Model::load_within(path, &budget)).transpose()?;
@@ -124,6 +123,11 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let (model, report) = stream(source, &options, start.as_ref(), folder, &budget, &mut watcher)?;
     watcher.finish();
+    if talk && report.sorted_by_class {
+        show::say(
+            "note: the rows come sorted by class, so that the last classes have the last word; shuffle them, or pack them and train without --stream\n",
+        );
+    }
     model.save_to(&mut watcher.place)?;
     let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
     if arguments.json {
@@ -137,10 +141,10 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
         show::print(&show::table(&lines))?;
     }
-    Ok(if options.stop.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
+    Ok(if options.stop.is_requested() { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
-fn options(arguments: &Arguments, threads: usize, stop: Arc<AtomicBool>) -> anyhow::Result<StreamOptions> {
+fn options(arguments: &Arguments, threads: usize, stop: Stop) -> anyhow::Result<StreamOptions> {
     let mut options = arguments.objective.for_stream(arguments.one_c()?)?;
     let how = arguments.how();
     options.rounds = how.rounds;

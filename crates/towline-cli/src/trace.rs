@@ -8,7 +8,7 @@ use towline::output::OutputFile;
 use towline::trainer::{Observer, Step, WeightsNow};
 
 use crate::held_out::HeldOut;
-use crate::{show, size};
+use crate::{exit, show, size};
 
 /// Watches a run.
 pub struct Watcher {
@@ -33,7 +33,7 @@ impl Watcher {
     ) -> anyhow::Result<Watcher> {
         // A trace is read while it grows.
         let open = |place: &mut OutputFile| anyhow::Ok(BufWriter::new(place.begin()?.publish_growing()?));
-        let trace = place.as_mut().map(open).transpose()?;
+        let trace = place.as_mut().map(open).transpose().map_err(exit::on_the_way)?;
         let bar = (show && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {

@@ -3,7 +3,6 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -16,6 +15,7 @@ use towline::model::Model;
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
+use towline::stop::Stop;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainError, TrainOptions, Trained};
 
@@ -236,7 +236,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     notes.extend(scales::note(&store, &objective, &budget)?);
     let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     stop_on_signal(&stop)?;
 
     let talk = !arguments.quiet && !arguments.json;
@@ -334,7 +334,8 @@ pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget)
     let path = if arguments.data.is_dir() {
         arguments.data.clone()
     } else {
-        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)?
+        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)
+            .map_err(exit::on_the_way)?
     };
     Ok(Arc::new(DiskStore::open_within(&path, budget)?))
 }
@@ -416,7 +417,7 @@ pub(crate) fn options(arguments: &Arguments, typed: &[String], tasks: Vec<Task>)
         patience: None,
         working_set: arguments.recipe.working_set == WorkingSet::Auto,
         threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
-        stop: Arc::default(),
+        stop: Stop::default(),
     })
 }
 
@@ -431,7 +432,7 @@ fn baseline_options(
     objective: Objective,
     store: &DiskStore,
     output: &Path,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
 ) -> anyhow::Result<BaselineOptions> {
     if objective.width() > 1 && objective.targets.are_numbers() {
         bail!(

@@ -326,3 +326,17 @@ fn mistakes_are_named() {
     fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--hash-bits", "4"], rows, "hash bits");
     fails(&["train", "-", "--stream", "-o", &model, "--warm-start", &model, "--loss", "squared"], rows, "kind of loss");
 }
+
+#[test]
+fn rows_that_come_sorted_by_class_are_pointed_out() {
+    let bench = Bench::new();
+    let row = |i: usize, class: usize| format!("{class} {}:1 {}:{}\n", 1 + class, 10 + i % 7, 1 + i % 3);
+    let sorted: String = (0..600).map(|i| row(i, i / 200)).collect();
+    let mixed: String = (0..600).map(|i| row(i, i % 3)).collect();
+    for (text, is_sorted) in [(sorted, true), (mixed, false)] {
+        let said = feed(&["train", "-", "--stream", "-o", &bench.path("m.towm")], &text);
+        let words = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success(), "{words}");
+        assert_eq!(words.contains("note: the rows come sorted by class"), is_sorted, "{words}");
+    }
+}

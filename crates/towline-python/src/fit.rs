@@ -1,6 +1,5 @@
 //! Training.
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -11,6 +10,7 @@ use towline::loss::AnyLoss;
 use towline::model::Model as LibraryModel;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
+use towline::stop::Stop;
 use towline::store::features::FeatureName;
 use towline::store::{BlockStore, DiskStore, MemoryStore};
 use towline::trainer::{self, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
@@ -121,7 +121,7 @@ pub struct Limits {
 
 impl Limits {
     /// The library's options.
-    pub fn options(&self, tasks: Vec<Task>, stop: &Arc<AtomicBool>) -> PyResult<TrainOptions> {
+    pub fn options(&self, tasks: Vec<Task>, stop: &Stop) -> PyResult<TrainOptions> {
         let mut tasks = tasks.into_iter();
         let first = tasks.next().ok_or_else(|| bad_value("there is nothing to train"))?;
         let mut options = TrainOptions::of(first);
@@ -265,7 +265,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     if targets > 1 {
         return Err(bad_value(format!("rows have {targets} targets, and estimators predict one; pack with one label")));
     }
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     let objective = problem.objective()?;
     let options = limits.options(problem.tasks(&objective), &stop)?;
     let budget = data.budget(limits.memory);

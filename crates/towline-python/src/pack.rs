@@ -1,7 +1,5 @@
 //! Packing.
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -9,6 +7,7 @@ use towline::budget::Budget;
 use towline::fourier::FourierMap;
 use towline::input::{InputError, Progress, RowSource};
 use towline::pack::{FourierKept, PackError, PackOptions, Packed, pack as pack_files, pack_rows};
+use towline::stop::Stop;
 use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
 
@@ -35,7 +34,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn options(&self, stop: &Arc<AtomicBool>) -> PyResult<PackOptions> {
+    fn options(&self, stop: &Stop) -> PyResult<PackOptions> {
         let scales =
             [("none", Scale::None), ("rows", Scale::Rows), ("minmax", Scale::Minmax), ("standard", Scale::Standard)];
         let kept = [("auto", FourierKept::Auto), ("seed", FourierKept::Seed), ("values", FourierKept::Values)];
@@ -72,7 +71,7 @@ pub fn pack(
     output: PathBuf,
     arguments: Arguments,
 ) -> PyResult<Vec<String>> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     let options = arguments.options(&stop)?;
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let raised = batches::Raised::default();
@@ -103,7 +102,7 @@ pub fn pack(
 /// Runs `work` on a thread of its own, while this one looks for Ctrl-C.
 fn watched(
     py: Python<'_>,
-    stop: &AtomicBool,
+    stop: &Stop,
     work: impl FnOnce() -> Result<Packed, PackError> + Send,
 ) -> (Result<Packed, PackError>, Option<PyErr>) {
     std::thread::scope(|scope| {
@@ -112,7 +111,7 @@ fn watched(
         while !worker.is_finished() {
             py.detach(|| std::thread::sleep(Duration::from_millis(2)));
             if let Err(error) = py.check_signals() {
-                stop.store(true, Ordering::Relaxed);
+                stop.request();
                 interrupted = Some(error);
             }
         }

@@ -1,12 +1,11 @@
 //! Learning from rows as they come.
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use towline::budget::Budget;
 use towline::input::{Progress, RowSource};
 use towline::loss::AnyLoss;
 use towline::model::{Model as LibraryModel, ModelError};
+use towline::stop::Stop;
 use towline::stream::{StreamError, StreamOptions, StreamReport, Watch, stream};
 
 use crate::batches::{Batches, Raised};
@@ -32,7 +31,7 @@ pub struct Arguments {
 
 /// Looks for Ctrl-C after each block.
 struct Signals {
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     raised: Option<PyErr>,
 }
 
@@ -40,7 +39,7 @@ impl Watch for Signals {
     fn step(&mut self, _report: &StreamReport) {
         if let Err(error) = Python::attach(|py| py.check_signals()) {
             self.raised.get_or_insert(error);
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop.request();
         }
     }
 
@@ -73,7 +72,7 @@ pub fn learn(
     arguments: Arguments,
     start: Option<&Model>,
 ) -> PyResult<(Model, Option<PyErr>)> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     let loss = AnyLoss::from_name(&arguments.loss, 0.0, 1.0).map_err(bad_value)?;
     let options = StreamOptions {
         bias: arguments.bias,

@@ -1,9 +1,9 @@
 //! Cross-validation.
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use towline::cv::{self, Folds};
+use towline::stop::Stop;
 
 use crate::errors::{OrRaise, bad_value};
 use crate::fit::{Data, Limits, Problem};
@@ -26,7 +26,7 @@ pub fn cross_validate(
     }
     let objectives = problems.iter().map(Problem::objective).collect::<PyResult<Vec<_>>>()?;
     let Some(first) = problems.first() else { return Err(bad_value("there is nothing to compare")) };
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     let options = limits.options(first.tasks(&objectives[0]), &stop)?;
     let budget = data.budget(limits.memory);
     let mut watch = Watch::new(limits.callback, stop);

@@ -1,10 +1,9 @@
 //! Looks after a run while it goes on: Ctrl-C, and the caller's own function.
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use towline::stop::Stop;
 use towline::trainer::{Observer, Step, WeightsNow};
 
 /// Signals are looked at this often: soon enough for a person, seldom enough for the interpreter lock.
@@ -13,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Calls back to Python after each step of a run.
 pub struct Watch {
     callback: Option<Py<PyAny>>,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     looked: Instant,
     /// What Python raised; the run ends after it.
     pub raised: Option<PyErr>,
@@ -21,7 +20,7 @@ pub struct Watch {
 
 impl Watch {
     /// Watches a run that ends when `stop` is set.
-    pub fn new(callback: Option<Py<PyAny>>, stop: Arc<AtomicBool>) -> Self {
+    pub fn new(callback: Option<Py<PyAny>>, stop: Stop) -> Self {
         Watch { callback, stop, looked: Instant::now(), raised: None }
     }
 
@@ -40,10 +39,10 @@ impl Observer for Watch {
         self.looked = Instant::now();
         match Python::attach(|py| self.call(py, step)) {
             Ok(false) => {}
-            Ok(true) => self.stop.store(true, Ordering::Relaxed),
+            Ok(true) => _ = self.stop.request(),
             Err(error) => {
                 self.raised = Some(error);
-                self.stop.store(true, Ordering::Relaxed);
+                self.stop.request();
             }
         }
     }

@@ -60,6 +60,7 @@ pub mod predict;
 pub mod residents;
 pub mod second_order;
 pub mod solver;
+pub mod stop;
 pub mod store;
 pub mod stream;
 pub mod targets;

@@ -1,6 +1,5 @@
 //! The baselines learn what they can, say truthfully how good it is, and stay within their budget.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use towline::baselines::{Baseline, BaselineError, BaselineOptions, train};
 use towline::block::{Block, Layout, RowInfo};
@@ -8,6 +7,7 @@ use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::{Objective, Targets};
 use towline::penalty::{AnyPenalty, Penalty};
+use towline::stop::Stop;
 use towline::store::MemoryStore;
 use towline::trainer::{self, Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow};
 
@@ -244,13 +244,13 @@ fn the_least_budget_that_is_named_is_enough() {
 
 #[test]
 fn a_run_can_be_stopped() {
-    struct Stopper(Arc<std::sync::atomic::AtomicBool>, u64);
+    struct Stopper(Stop, u64);
     impl Observer for Stopper {
         fn step(&mut self, step: &Step, weights: &WeightsNow) {
             assert_eq!(weights.models[0].len(), COLUMNS + 1);
             assert!(step.dual_objective.is_none());
             self.1 += 1;
-            self.0.store(true, Ordering::Relaxed);
+            self.0.request();
         }
     }
     let rows = rows(true);

@@ -3,7 +3,6 @@ mod labelled;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use labelled::{loss, objective, rows as make_rows, text};
 use towline::budget::Budget;
@@ -14,6 +13,7 @@ use towline::newton;
 use towline::objective::Objective;
 use towline::order::OrderName;
 use towline::pack::{PackOptions, pack};
+use towline::stop::Stop;
 use towline::store::DiskStore;
 use towline::trainer::{Cost, Observer, Start, Status, Step, Task, TrainOptions, Trained, WeightsNow, train};
 use towline::truncation::{self, Beginning};
@@ -109,7 +109,7 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
 /// Asks to stop after so many steps.
 struct Stops {
     steps: usize,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     reached: f64,
 }
 
@@ -117,7 +117,7 @@ impl Observer for Stops {
     fn step(&mut self, _step: &Step, _weights: &WeightsNow) {
         self.steps = self.steps.saturating_sub(1);
         if self.steps == 0 {
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop.request();
         }
     }
 
@@ -132,7 +132,7 @@ fn a_run_that_is_cut_short_claims_no_more_than_it_knows() {
     let store = store(folder.path(), 900, 0.3);
     let indexed = IndexedOptions { wanted: 50, primal: false, beginning: Beginning { rows: 15, shuffled: true } };
     for steps in 1..40 {
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Stop::default();
         let objective = objective(loss("hinge"), 20.0, 0.0, Some(0.0));
         let options = TrainOptions { stop: stop.clone(), ..options(objective, 1e-9) };
         let budget = Budget::unlimited();
@@ -173,14 +173,14 @@ struct Notes {
     falls: Vec<f64>,
     notes: Vec<String>,
     steps: usize,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
 }
 
 impl Observer for Notes {
     fn step(&mut self, _step: &Step, _weights: &WeightsNow) {
         self.steps = self.steps.saturating_sub(1);
         if self.steps == 0 {
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop.request();
         }
     }
 
@@ -202,7 +202,7 @@ fn in_little_memory(
 ) -> (Trained, Notes) {
     let budget = Budget::new(700_000);
     let mut pages = PageCache::new(Arc::new(Forest::open(store, &budget).unwrap()), &budget).unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::default();
     let mut options = TrainOptions { stop: stop.clone(), ..options(objective.clone(), 1e-4) };
     options.tasks[0].start = start.map(Start::Values);
     let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING };

@@ -12,6 +12,7 @@ use towline::budget::Budget;
 use towline::loss::classes::{ClassLoss, CrammerSinger, Softmax};
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, Penalty};
+use towline::stop::Stop;
 use towline::store::MemoryStore;
 use towline::trainer::{Choice, Solver, Start, Status, Task, TrainError, TrainOptions, Trained, train};
 
@@ -200,5 +201,35 @@ proptest! {
                 prop_assert!((f - trained.certificate.objective).abs() <= 1e-6 * (f.abs() + 1e-6 * nothing));
             }
         }
+    }
+}
+
+/// A request to stop makes itself at any look: what comes of it is certified, as little as it may be.
+#[test]
+fn runs_that_are_broken_off_are_certified() {
+    for (multiclass, solver) in
+        [(Multiclass::Softmax, Solver::Newton), (Multiclass::CrammerSinger, Solver::Multipliers)]
+    {
+        let rows = rows(300, true, 0);
+        let (store, objective) = (store(&rows, true, 3), objective(multiclass, 3.0, true));
+        let run = |stop: Stop| {
+            let options = TrainOptions { stop, ..options(&objective, solver, 1e-9) };
+            let trained = train(store.clone(), &options, &Budget::unlimited(), &mut ());
+            (trained, options.stop.looks())
+        };
+        let (whole, all_looks) = run(Stop::default());
+        let optimum = whole.unwrap().certificate.objective;
+        let mut interrupted = 0;
+        for look in 1..=all_looks {
+            let name = format!("{multiclass:?}, look {look} of {all_looks}");
+            let (trained, looks) = run(Stop::at_look(look));
+            assert!(looks <= look + 20, "{name}: {looks}");
+            let trained = trained.unwrap();
+            let (found, certificate) = (value(&rows, &objective, &trained.weights), trained.certificate);
+            assert!((found - certificate.objective).abs() <= 1e-9 * found, "{name}: {found} {certificate:?}");
+            assert!(certificate.dual_objective <= optimum * (1.0 + 1e-9), "{name}: {optimum} {certificate:?}");
+            interrupted += u64::from(trained.status == Status::Interrupted);
+        }
+        assert!(interrupted > 3, "{multiclass:?}: {interrupted} of {all_looks}");
     }
 }

@@ -2,7 +2,6 @@
 mod labelled;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_rows};
 use towline::block::{Block, Layout, RowInfo, ValueKind};
@@ -10,20 +9,21 @@ use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss};
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
+use towline::stop::Stop;
 use towline::store::MemoryStore;
 use towline::trainer::{Observer, Solver, Status, Step, Task, TrainOptions, Trained, WeightsNow, train};
 
 /// Counts steps, and asks for a stop after some of them.
 struct Counts {
     steps: Vec<Step>,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     stop_after: usize,
     width: usize,
 }
 
 impl Counts {
     fn new(stop_after: usize, width: usize) -> Counts {
-        Counts { steps: Vec::new(), stop: Arc::default(), stop_after, width }
+        Counts { steps: Vec::new(), stop: Stop::default(), stop_after, width }
     }
 }
 
@@ -31,7 +31,9 @@ impl Observer for Counts {
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         assert!(weights.models.iter().all(|w| w.len() == self.width && w.iter().all(|w| w.is_finite())));
         self.steps.push(*step);
-        self.stop.store(self.steps.len() >= self.stop_after, Ordering::Relaxed);
+        if self.steps.len() >= self.stop_after {
+            self.stop.request();
+        }
     }
 }
 

@@ -12,7 +12,6 @@
 //! The papers leave ρ open. It begins at half the mean curvature of a row, which is 1/η of DA-BCD, and follows the residuals for some passes (Boyd, 3.4.1; both
 //! in units of w, so that the rule does not depend on how losses are scaled).
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,12 +23,14 @@ use super::{Baseline, BaselineOptions};
 use crate::block::Row;
 use crate::budget::{Budget, Reservation};
 use crate::loss::Loss;
-use crate::order::{Order, Permutation, shuffle};
+use crate::order::{Order, Permutation, Until, shuffle};
 use crate::penalty::Penalty;
 use crate::residents::{Residents, View};
 use crate::solver::{self, RowState, Weights};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, WeightsNow};
+use crate::trainer::{
+    Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,
+};
 
 /// w, w_k, y_k, the sums of both over all blocks, and scratch.
 pub const VECTORS: u64 = 6;
@@ -94,6 +95,7 @@ pub struct Consensus<'a, L> {
     /// Σ‖w_k - w‖² and K‖w - w_before‖² of this pass.
     residuals: [f64; 2],
     begin: Instant,
+    watch: Watch,
     cost: Cost,
     _paid: [Reservation; 4],
 }
@@ -141,6 +143,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             residuals: [0.0; 2],
             begin: Instant::now(),
+            watch: Watch::new(&options.stop, options.max_time),
             cost: Cost::default(),
             groups,
             store,
@@ -166,7 +169,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
                 } else {
                     self.visit(k)?
                 }
-                stop = self.reason_to_stop();
+                stop = self.watch.look();
                 if stop.is_some() {
                     self.reader.forget()?;
                     break;
@@ -192,16 +195,6 @@ impl<'a, L: Loss> Consensus<'a, L> {
             self.adapt();
         };
         self.finish(status)
-    }
-
-    fn reason_to_stop(&self) -> Option<Status> {
-        if self.options.stop.load(Ordering::Relaxed) {
-            Some(Status::Interrupted)
-        } else if self.options.max_time.is_some_and(|limit| self.begin.elapsed() >= limit) {
-            Some(Status::OutOfTime)
-        } else {
-            None
-        }
     }
 
     /// ADMM: y_k follows the w of the last pass only now, so that its vectors are moved once a visit.
@@ -283,7 +276,9 @@ impl<'a, L: Loss> Consensus<'a, L> {
         let mut first_gain = None;
         for _ in 0..MOST_SWEEPS {
             self.order.begin_sweep(self.states.len(), &mut self.random);
-            let sweep = solver::sweep(self.loss, rows, &mut self.states, &mut self.local, &mut self.order);
+            let values = self.residents.block.values() / self.states.len().max(1) + 1;
+            let mut order = Until { order: &mut self.order, pace: self.watch.pace(values as u64) };
+            let sweep = solver::sweep(self.loss, rows, &mut self.states, &mut self.local, &mut order);
             self.cost.sweeps += 1;
             self.cost.visits += sweep.visits;
             if sweep.gain <= PAYS * *first_gain.get_or_insert(sweep.gain) {

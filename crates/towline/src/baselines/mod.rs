@@ -23,7 +23,6 @@ pub(crate) use confidence_weighted::Confident;
 use std::path::PathBuf;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +32,7 @@ use crate::budget::Budget;
 use crate::loss::{AnyLoss, Loss, LossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
+use crate::stop::Stop;
 use crate::store::BlockStore;
 use crate::trainer::{Observer, TrainError, Trained};
 
@@ -111,7 +111,7 @@ pub struct BaselineOptions {
     /// Where ADMM keeps the vectors of blocks, in a file without a name.
     pub folder: PathBuf,
     /// Set from outside to stop after the current block.
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 /// A method cannot do what is asked of it.
@@ -175,7 +175,7 @@ impl BaselineOptions {
             return Err(BaselineError::NoPass { method });
         }
         let folder = std::env::temp_dir();
-        Ok(BaselineOptions { method, objective, passes, max_time: None, seed: 0, folder, stop: Arc::default() })
+        Ok(BaselineOptions { method, objective, passes, max_time: None, seed: 0, folder, stop: Stop::default() })
     }
 
     /// What is minimised, or what the model is judged by.

@@ -1,6 +1,5 @@
 //! The one loop of all baselines.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +12,7 @@ use crate::loss::Loss;
 use crate::order::{Order, Permutation, shuffle};
 use crate::store::{BlockId, BlockStore, ReadAhead};
 use crate::trainer::{
-    Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, WeightsNow,
+    Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,
 };
 
 /// A run of a baseline.
@@ -28,7 +27,7 @@ pub struct Passes<'a, L> {
 impl<L: Loss> Passes<'_, L> {
     /// Lets the rule that `make` makes see every row once a pass.
     pub fn run<R: Online>(self, make: impl FnOnce() -> R) -> Result<Trained, TrainError> {
-        let begin = Instant::now();
+        let (begin, watch) = (Instant::now(), Watch::new(&self.options.stop, self.options.max_time));
         let blocks = self.store.blocks();
         let mut reader = ReadAhead::new(self.store.clone(), READ_AHEAD, self.budget)?;
         let length = self.store.shape().columns as usize + 1;
@@ -66,7 +65,7 @@ impl<L: Loss> Passes<'_, L> {
                     }
                 }
                 cost.solve_seconds += solving.elapsed().as_secs_f64();
-                stop = self.reason_to_stop(begin);
+                stop = watch.look();
             }
             reader.forget()?;
             cost.passes += 1;
@@ -103,16 +102,6 @@ impl<L: Loss> Passes<'_, L> {
         let baseline = Some(self.options.method);
         let (duals, sums) = (Duals::in_memory(0), Vec::new());
         Ok(Trained { weights: w, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline })
-    }
-
-    fn reason_to_stop(&self, begin: Instant) -> Option<Status> {
-        if self.options.stop.load(Ordering::Relaxed) {
-            Some(Status::Interrupted)
-        } else if self.options.max_time.is_some_and(|limit| begin.elapsed() >= limit) {
-            Some(Status::OutOfTime)
-        } else {
-            None
-        }
     }
 
     fn certify(&self, reader: &mut ReadAhead, w: &[f64], cost: &mut Cost) -> Result<Certificate, TrainError> {

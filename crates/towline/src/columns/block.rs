@@ -18,7 +18,7 @@ use crate::order::Order;
 use crate::penalty::LazyProx;
 use crate::residents::View;
 use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
-use crate::trainer::Proximal;
+use crate::trainer::{Proximal, Watch};
 
 /// Proximal Newton steps on the problem of a block, at most.
 const MOST_STEPS: u32 = 10;
@@ -28,12 +28,13 @@ const SOLVED: f64 = 0.05;
 /// Minimises over the columns of the rows in memory.
 pub struct ColumnsOfBlock<P> {
     parts: P,
+    watch: Watch,
 }
 
 impl<P> ColumnsOfBlock<P> {
-    /// `parts` makes up the penalty.
-    pub fn new(parts: P) -> Self {
-        ColumnsOfBlock { parts }
+    /// `parts` makes up the penalty; `watch` says when the run has to end.
+    pub fn new(parts: P, watch: Watch) -> Self {
+        ColumnsOfBlock { parts, watch }
     }
 }
 
@@ -66,12 +67,12 @@ impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for Colum
             for (j, v) in v.iter_mut().enumerate() {
                 *v = anchored.strength * (anchored.towards[j] - w[j]) - design.dot(j, &newton.slopes);
             }
-            let stepped = newton.step(design, &anchored, &mut w, &v, free);
+            let stepped = newton.step(design, &anchored, &mut w, &v, (free, &self.watch));
             newton.look(design, &w);
             let passes = 2.0 + stepped.looked_at as f64 / design.values().max(1) as f64;
             total.visits += (passes * states.len() as f64).ceil() as u64;
             first = first.max(stepped.fall);
-            if stepped.fall <= SOLVED * first {
+            if stepped.fall <= SOLVED * first || self.watch.look().is_some() {
                 break;
             }
         }

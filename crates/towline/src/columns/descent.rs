@@ -12,7 +12,7 @@ use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 use crate::trainer::{
     Certificate, Certify, DualSums, LookBack, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
-    TrainError,
+    TrainError, Watch,
 };
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
@@ -37,11 +37,12 @@ pub struct ByColumns<B: Bends, P> {
     scan: ProximalScan,
     /// For copies of columns.
     room: Room,
+    watch: Watch,
 }
 
 impl<B: Bends + 'static, P: Parts + 'static> ByColumns<B, P> {
-    /// Starts at the weights that the task names; `parts` makes up its penalty.
-    pub fn new(bends: B, columns: usize, task: &Task, parts: P, room: Room) -> Self {
+    /// Starts at the weights that the task names; `parts` makes up its penalty, and `watch` says when the run has to end.
+    pub fn new(bends: B, columns: usize, task: &Task, parts: P, (room, watch): (Room, Watch)) -> Self {
         let start = match &task.start {
             Some(Start::Left(left, _)) => &left.weights,
             _ => &task.start_weights,
@@ -65,6 +66,7 @@ impl<B: Bends + 'static, P: Parts + 'static> ByColumns<B, P> {
             last_fall: f64::INFINITY,
             scan,
             room,
+            watch,
         }
     }
 
@@ -143,7 +145,7 @@ impl<B: Bends + 'static, P: Parts + 'static> Problem for ByColumns<B, P> {
         }
         let (design, free) = (self.design(&rows), self.objective.intercept.then(Free::default));
         let Some(newton) = &mut self.newton else { return Sweep::default() };
-        let Stepped { looked_at, fall } = newton.step(design, &self.parts, &mut self.w, &self.v, free);
+        let Stepped { looked_at, fall } = newton.step(design, &self.parts, &mut self.w, &self.v, (free, &self.watch));
         self.last_fall = fall;
         // As many row visits as look at so many values, those of the certificate included.
         let all = design.values().max(1) as f64;
@@ -243,6 +245,11 @@ impl<B: Bends + 'static, P: Parts + 'static> Certify for ByColumns<B, P> {
             &state,
             Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 },
         );
+    }
+
+    fn at_zero(&self, info: &RowInfo, _further: &[f64]) -> f64 {
+        let (y, c) = self.objective.row(info);
+        c * self.bends.exact().value(y, 0.0)
     }
 
     fn end_scan(&mut self) -> Certificate {

@@ -7,6 +7,7 @@ use super::parts::Parts;
 pub use super::quadratic::Free;
 use super::quadratic::{Moving, Quadratic};
 use super::working_set;
+use crate::trainer::Watch;
 
 /// The violations of a model are brought down to this part of those at its beginning: of one that is just near F, and of one that is F but for what was left out.
 const FRACTIONS: [f64; 2] = [0.1, 0.01];
@@ -76,7 +77,7 @@ impl<B: Bends> Newton<B> {
         parts: &P,
         w: &mut [f64],
         v: &[f64],
-        free: Option<Free>,
+        (free, watch): (Option<Free>, &Watch),
     ) -> Stepped {
         self.bend();
         let set = working_set::choose(parts, w, v);
@@ -88,7 +89,8 @@ impl<B: Bends> Newton<B> {
             penalties + free.map_or(0.0, |free| free.value(w[design.constant()]))
         };
         let value_before = value(w);
-        let mut looked_at = self.minimise(design, parts, &set, Moving { members: &members, before: &before, w, free });
+        let mut looked_at =
+            self.minimise(design, parts, &set, Moving { members: &members, before: &before, w, free }, watch);
         let penalty_fall = value_before - value(w);
         // Xd replaces the slopes; it is summed from d, since h may be 0.
         let moves = &mut self.slopes;
@@ -113,7 +115,7 @@ impl<B: Bends> Newton<B> {
     }
 
     /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
-    fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving) -> u64 {
+    fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving, watch: &Watch) -> u64 {
         let Newton { bends, rows, slopes, h, floor, copied, .. } = self;
         let flat = if *floor <= LITTLE { *floor * bends.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;
@@ -122,10 +124,10 @@ impl<B: Bends> Newton<B> {
         if let Some(copied) = copied
             && copied.fill(design, moving.members, bent)
         {
-            return Quadratic::new(copied, parts, set, moving).solve(fraction, MOST_SWEEPS);
+            return Quadratic::new(copied, parts, set, moving, watch).solve(fraction, MOST_SWEEPS);
         }
         let mut in_place = InPlace { design, members: moving.members, h, r: slopes, kept: Vec::new() };
-        Quadratic::new(&mut in_place, parts, set, moving).solve(fraction, MOST_SWEEPS)
+        Quadratic::new(&mut in_place, parts, set, moving, watch).solve(fraction, MOST_SWEEPS)
     }
 
     fn bend(&mut self) {

@@ -9,6 +9,7 @@
 use super::curves::Curves;
 use super::extrapolation::{ITERATES, extrapolate};
 use super::parts::Parts;
+use crate::trainer::{Pace, Watch};
 
 /// `strength/2 (b - towards)²` for an intercept b; nothing with a strength of 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +64,8 @@ pub struct Quadratic<'a, P, C> {
     fall: f64,
     old: Vec<f64>,
     new: Vec<f64>,
+    /// Looks whether the run has to end.
+    pace: Pace<'a>,
 }
 
 /// Sweeps over what is not 0 between two over the whole working set.
@@ -75,7 +78,7 @@ const ROOM: usize = 4096;
 
 impl<'a, P: Parts, C: Curves> Quadratic<'a, P, C> {
     /// The model where nothing has moved, for the parts of `set`.
-    pub fn new(curves: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>) -> Self {
+    pub fn new(curves: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>, watch: &'a Watch) -> Self {
         let mut next = 0;
         let visit = |&part: &u32| {
             let first = next;
@@ -85,9 +88,10 @@ impl<'a, P: Parts, C: Curves> Quadratic<'a, P, C> {
         };
         let visited = set.iter().map(visit).collect();
         let intercept_curvature = moving.free.map_or(0.0, |_| curves.curvature(next as usize));
-        let looked_at = (0..moving.members.len()).map(|k| curves.len(k) as u64).sum();
+        let looked_at: u64 = (0..moving.members.len()).map(|k| curves.len(k) as u64).sum();
         let (old, new) = (Vec::new(), Vec::new());
-        Quadratic { curves, parts, moving, visited, intercept_curvature, looked_at, fall: 0.0, old, new }
+        let pace = watch.pace(looked_at / moving.members.len().max(1) as u64 + 1);
+        Quadratic { curves, parts, moving, visited, intercept_curvature, looked_at, fall: 0.0, old, new, pace }
     }
 
     /// Sweeps until violations have fallen to `fraction` of those of the first sweep or sweeps are no longer worth it, but at most `most` times. Returns how many values were
@@ -167,11 +171,14 @@ impl<'a, P: Parts, C: Curves> Quadratic<'a, P, C> {
         losses + penalties.sum::<f64>() + free
     }
 
-    /// Visits parts in turn, and returns the largest violation that was met: how far the gradient of a part moved.
+    /// Visits parts in turn, and returns the largest violation that was met: how far the gradient of a part moved. None where the run has to end.
     fn sweep(&mut self, order: impl Iterator<Item = usize>) -> f64 {
         let mut most = self.visit_intercept();
         let mut order = order.peekable();
         while let Some(v) = order.next() {
+            if self.pace.step().is_some() {
+                return 0.0;
+            }
             if let Some(&next) = order.peek() {
                 self.curves.prefetch(self.visited[next].first as usize);
             }

@@ -239,6 +239,9 @@ impl Validation<'_> {
             }
             let options = self.how.with_tasks(tasks);
             let mut trained = train_all(self.store.clone(), &options, self.budget, self.observer)?;
+            if trained.iter().any(|model| model.status == Status::Interrupted) {
+                return Err(TrainError::Stopped(Status::Interrupted));
+            }
             self.cost = self.cost.with(&Cost::of_all(trained.iter().map(|model| model.cost)));
             if keep_duals {
                 // Where dual variables are not enough to know the weights.

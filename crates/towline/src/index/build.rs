@@ -1,6 +1,5 @@
 //! One pass over a store, a tree for each group of rows.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -11,6 +10,7 @@ use super::tree::{LEAF_BYTES, LEAF_ROWS, TreeGrower};
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError};
 use crate::order::shuffle;
+use crate::stop::Stop;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, StoreError};
 
 /// How to build an index.
@@ -25,12 +25,12 @@ pub struct IndexOptions {
     /// Seed of all random choices.
     pub seed: u64,
     /// Set from outside to stop.
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        IndexOptions { tree_rows: 32_768, fan_out: 16, leaf_bytes: LEAF_BYTES, seed: 0, stop: Arc::default() }
+        IndexOptions { tree_rows: 32_768, fan_out: 16, leaf_bytes: LEAF_BYTES, seed: 0, stop: Stop::default() }
     }
 }
 
@@ -73,7 +73,7 @@ pub fn build(
     let firsts = first_rows(&**store);
     order.iter().for_each(|&id| reader.request(id));
     while let Some(block) = reader.take()? {
-        if options.stop.load(Ordering::Relaxed) {
+        if options.stop.is_requested() {
             return Ok(None);
         }
         let first = firsts[block.id().0 as usize];

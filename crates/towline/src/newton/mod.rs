@@ -8,7 +8,7 @@ mod rows;
 mod train;
 mod trust_region;
 
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Rows, Scanning};
 pub(crate) use train::train_task;
 pub use train::{NewtonError, can_train, train};
 pub(crate) use trust_region::Minimiser;

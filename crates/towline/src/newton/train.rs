@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::rows::StoreRows;
+use super::rows::{Rows, StoreRows};
 use super::trust_region::Minimiser;
 use crate::budget::Budget;
 use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
@@ -95,9 +95,11 @@ impl SmoothLossVisitor for WithLoss<'_> {
             _ => task.start_weights.clone(),
         };
         w.resize(shape.columns as usize + 1, 0.0);
-        let mut rows = StoreRows::open(store, task, budget)?;
+        let mut rows = StoreRows::open(store, task, limits.watch(), budget)?;
         let read_seconds = begin.elapsed().as_secs_f64();
+        rows.begin_end();
         let mut minimiser = Minimiser::begin(loss, w, task.objective.bias, None, &mut rows)?;
+        rows.go_on();
         if minimiser.objective == 0.0 && minimiser.support == 0 && minimiser.w.iter().all(|w| *w == 0.0) {
             return Err(TrainError::NoWeight);
         }
@@ -124,13 +126,21 @@ impl SmoothLossVisitor for WithLoss<'_> {
             if let Some(status) = limits.reason_to_stop(iterations + minimiser.products) {
                 break (status, certificate);
             }
-            if !minimiser.step(&mut rows)? {
-                break (Status::OutOfPasses, certificate);
+            match minimiser.step(&mut rows) {
+                Ok(true) => {}
+                Ok(false) => break (Status::OutOfPasses, certificate),
+                // The weights are those from which the step began.
+                Err(TrainError::Stopped(status)) => break (status, certificate),
+                Err(error) => return Err(error),
             }
             iterations += 1;
             save(task, cost, &Duals::in_memory(shape.rows), &minimiser.w)?;
         };
-        let duals = duals(loss, &mut rows, &minimiser.w, task.objective.bias, shape.rows)?;
+        rows.begin_end();
+        let duals = match duals(loss, &mut rows, &minimiser.w, task.objective.bias, shape.rows) {
+            Err(TrainError::Stopped(_)) => Duals::in_memory(shape.rows),
+            found => found?,
+        };
         let cost = cost(rows.cost, iterations, minimiser.products, shape.rows, (begin, read_seconds));
         save(task, cost, &duals, &minimiser.w)?;
         Ok(Trained {

@@ -8,6 +8,7 @@ mod noting;
 mod permutation;
 mod schedule;
 mod shrinking;
+mod until;
 
 pub use adaptive::Adaptive;
 pub use auto::Auto;
@@ -15,6 +16,7 @@ pub use noting::{NewestFirst, Noting};
 pub use permutation::Permutation;
 use schedule::Schedule;
 pub use shrinking::Shrinking;
+pub(crate) use until::Until;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;

@@ -1,5 +1,4 @@
 //! Rows in their final order are cut into blocks, encoded by several threads, and written in order.
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
@@ -133,7 +132,7 @@ impl<'a> Cutter<'a> {
         let encoders: Vec<Mutex<Encoder<'_>>> =
             (0..self.encoders).map(|_| Mutex::new(Encoder::new(arrangement, mapping, layout))).collect();
         for group in ranges.chunks(self.encoders) {
-            if self.options.stop.load(Ordering::Relaxed) {
+            if self.options.stop.is_requested() {
                 return Err(PackError::Interrupted);
             }
             let encoders = &encoders;

@@ -22,13 +22,12 @@ mod weights;
 
 pub(crate) use intern::Features;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::budget::{Budget, BudgetError};
 use crate::fourier::FourierMap;
 use crate::input::libsvm::Precision;
 use crate::input::{Input, InputError, Progress, ReadOptions, RowSource};
+use crate::stop::Stop;
 use crate::store::StoreError;
 use crate::store::manifest::{Manifest, Scale, Source};
 use crate::store::writer::{Existing, StoreWriter};
@@ -62,7 +61,7 @@ pub struct PackOptions {
     /// Threads that parse and encode.
     pub threads: usize,
     /// Set from outside to stop; nothing is left behind then.
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 impl Default for PackOptions {
@@ -80,7 +79,7 @@ impl Default for PackOptions {
             precision: Precision::default(),
             block_bytes: None,
             threads: 2,
-            stop: Arc::default(),
+            stop: Stop::default(),
         }
     }
 }

@@ -1,5 +1,4 @@
 //! The steps of packing, in order.
-use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
@@ -128,7 +127,7 @@ impl<'a> Packer<'a> {
         let mut weights = self.options.weights.as_ref().map(|file| WeightFile::open(file, self.budget)).transpose()?;
         let mut batch = RowBatch::default();
         while source.next_batch(&mut batch)? {
-            if self.options.stop.load(Ordering::Relaxed) {
+            if self.options.stop.is_requested() {
                 return Err(PackError::Interrupted);
             }
             if let Some(weights) = &mut weights {

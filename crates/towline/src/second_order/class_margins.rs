@@ -168,7 +168,7 @@ impl<'a> ClassMargins<'a> {
     pub fn bytes(classes: u64, size: u64, rows: u64) -> u64 {
         let all = classes * size;
         let matrices = BlockGram::bytes(classes, size) + Gram::bytes(all) + Factor::bytes(all);
-        matrices + 8 * 8 * all + classes * rows * TERM_BYTES
+        matrices + 9 * 8 * all + classes * rows * TERM_BYTES
     }
 
     /// Begins at W = 0; rows have about `len` values.
@@ -204,7 +204,8 @@ impl<'a> ClassMargins<'a> {
         })
     }
 
-    /// Iterates until the relative gap is below `tolerance`, or `stop` says so. False if rounding does not let it come nearer.
+    /// Iterates until the relative gap is below `tolerance`, or `stop` says so. False if rounding does not let it come nearer. Where it is
+    /// broken off, dual variables are within their bounds all the same.
     pub fn run<R: Rows>(
         &mut self,
         rows: &mut R,
@@ -229,7 +230,7 @@ impl<'a> ClassMargins<'a> {
             }
             self.blocks.write_to(&mut self.matrix);
             hold_free_columns(&mut self.matrix, self.ridge, self.classes);
-            self.factor.find(&self.matrix, self.ridge);
+            self.factor.find(&self.matrix, self.ridge, rows.watch())?;
             self.factor.solve(&self.matrix, self.ridge, &mut predictor);
             let (own, towards_centre, after) = self.predict(rows, &predictor)?;
             let aim = (after / products).clamp(0.0, 1.0).powi(3) * products / self.terms.len() as f64;

@@ -1,15 +1,21 @@
 //! The Cholesky factor of `G + diag(ridge)`, scaled so that columns in metres and in millimetres are the same to it.
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
-use faer::{MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 
 use super::gram::Gram;
+use crate::trainer::{TrainError, Watch};
 
 /// What is added to the unit diagonal where the matrix is singular, at first, and by how much it grows if that is not enough.
 const JITTER: (f64, f64) = (1e-14, 100.0);
 /// Corrections of a solution by what it leaves over.
 const REFINEMENTS: usize = 2;
+/// Larger matrices are factored some columns at a time, and the limits of the run are looked at in between: after about so many multiplications.
+const WORK: usize = 1 << 28;
+/// Columns at a time, at least and at most.
+const COLUMNS: (usize, usize) = (16, 256);
 
 /// `S (G + diag(ridge)) S = L Lᵀ` with S such that the diagonal is 1.
 pub struct Factor {
@@ -40,26 +46,28 @@ impl Factor {
         self.size
     }
 
-    /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0.
-    pub fn find(&mut self, gram: &Gram, ridge: &[f64]) {
+    /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0. `watch` says when
+    /// the run has to end.
+    pub fn find(&mut self, gram: &Gram, ridge: &[f64], watch: Option<&Watch>) -> Result<(), TrainError> {
         let size = self.size;
         for (i, (scale, ridge)) in self.scale.iter_mut().zip(ridge).enumerate() {
             let diagonal = gram.at(i, i) + ridge;
             *scale = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
         }
         let mut jitter = 0.0;
-        while !self.try_with(gram, jitter) {
+        while !self.try_with(gram, jitter, watch)? {
             jitter = if jitter == 0.0 { JITTER.0 } else { jitter * JITTER.1 };
             if jitter > 1.0 || jitter.is_nan() {
                 // Only where something is no number: a step along the diagonal, which ends the run in an orderly way.
                 self.lower.fill(0.0);
                 (0..size).for_each(|i| self.lower[i * size + i] = 1.0);
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
-    fn try_with(&mut self, gram: &Gram, jitter: f64) -> bool {
+    fn try_with(&mut self, gram: &Gram, jitter: f64, watch: Option<&Watch>) -> Result<bool, TrainError> {
         let size = self.size;
         for i in 0..size {
             let (from, to) = (&gram.lower()[i * size..][..i], &mut self.lower[i * size..][..=i]);
@@ -68,15 +76,38 @@ impl Factor {
             // The ridge is in the scale: what is left is 1.
             to[i] = 1.0 + jitter;
         }
-        let matrix = MatMut::from_row_major_slice_mut(&mut self.lower, size, size);
-        let done = cholesky_in_place(
-            matrix,
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut self.memory),
-            Default::default(),
-        );
-        done.is_ok() && (0..size).all(|i| self.lower[i * size + i].is_finite())
+        Ok(self.factor_in_place(watch)? && (0..size).all(|i| self.lower[i * size + i].is_finite()))
+    }
+
+    /// Some columns after the others: `L₁₁L₁₁ᵀ = A₁₁`, `L₂₁ = A₂₁L₁₁⁻ᵀ`, and the rest is `A₂₂ - L₂₁L₂₁ᵀ`. False if the matrix is not positive definite.
+    fn factor_in_place(&mut self, watch: Option<&Watch>) -> Result<bool, TrainError> {
+        let size = self.size;
+        let columns = (WORK / (size * size).max(1)).clamp(COLUMNS.0, COLUMNS.1);
+        let mut rest = MatMut::from_row_major_slice_mut(&mut self.lower, size, size);
+        while rest.nrows() > 0 {
+            watch.map_or(Ok(()), Watch::check)?;
+            let columns = if size <= 2 * COLUMNS.1 { size } else { columns.min(rest.nrows()) };
+            let (mut corner, _, mut below, mut others) = rest.split_at_mut(columns, columns);
+            let memory = MemStack::new(&mut self.memory);
+            let done = cholesky_in_place(corner.as_mut(), Default::default(), Par::Seq, memory, Default::default());
+            if done.is_err() {
+                return Ok(false);
+            }
+            solve_lower_triangular_in_place(corner.as_ref(), below.as_mut().transpose_mut(), Par::Seq);
+            matmul(
+                others.as_mut(),
+                BlockStructure::TriangularLower,
+                Accum::Add,
+                below.as_ref(),
+                BlockStructure::Rectangular,
+                below.as_ref().transpose(),
+                BlockStructure::Rectangular,
+                -1.0,
+                Par::Seq,
+            );
+            rest = others;
+        }
+        Ok(true)
     }
 
     /// Row i of L without the scale, for a diagonal of the matrix whose root is `root`.
@@ -138,7 +169,7 @@ mod tests {
             gram.flush();
             for ridge in [[1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [0.0; 6]] {
                 let mut factor = Factor::new(6);
-                factor.find(&gram, &ridge);
+                factor.find(&gram, &ridge, None).unwrap();
                 let x = [1.0, 2.0, -1.0, 0.5, 2.0, 0.0];
                 let mut b = [0.0; 6];
                 gram.product(&ridge, &x, &mut b);

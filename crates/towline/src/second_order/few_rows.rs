@@ -9,9 +9,10 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::block::{Block, Layout, ValueKind};
+use crate::trainer::{TrainError, Watch};
 
 /// Columns that are multiplied at a time.
-const PANEL: usize = 256;
+const PANEL: usize = 64;
 /// Rows with fewer values than this part of the columns are multiplied one by one.
 const DENSE_PART: f64 = 0.05;
 
@@ -22,37 +23,39 @@ pub fn bytes(rows: u64) -> u64 {
 }
 
 /// Rows whose products are those of `rows`, and what they are the rows of.
-pub fn reduce(rows: &Block) -> Block {
+pub fn reduce(rows: &Block, watch: &Watch) -> Result<Block, TrainError> {
     let count = rows.rows();
-    let products = products(rows);
+    let products = products(rows, watch)?;
     let mut factor = Factor::new(count);
-    factor.find(&products, &vec![0.0; count]);
+    factor.find(&products, &vec![0.0; count], Some(watch))?;
     let mut reduced = Block::with_capacity(Layout::new(true, ValueKind::F64), count, count, count * count);
     for i in 0..count {
         let line = factor.unscaled(i, products.at(i, i).sqrt());
         reduced.push(rows.info(i), line.enumerate().map(|(j, x)| (j as u32, x)));
     }
-    reduced
+    Ok(reduced)
 }
 
 /// XXᵀ.
-fn products(rows: &Block) -> Gram {
+fn products(rows: &Block, watch: &Watch) -> Result<Gram, TrainError> {
     let (count, columns) = (rows.rows(), rows.columns());
     let mut products = Gram::new(count, 0.0);
     if (rows.values() as f64) < DENSE_PART * count as f64 * columns as f64 {
         let mut dense = vec![0.0; columns];
         for i in 0..count {
+            watch.check()?;
             rows.row(i).add_to(&mut dense, 1.0);
             for j in 0..=i {
                 products.lower_mut()[i * count + j] = rows.row(j).dot(&dense);
             }
             rows.row(i).for_each(|j, _| dense[j as usize] = 0.0);
         }
-        return products;
+        return Ok(products);
     }
     let mut panel = vec![0.0; count * PANEL];
     let mut begins = vec![0; count];
     for first in (0..columns).step_by(PANEL) {
+        watch.check()?;
         let width = PANEL.min(columns - first);
         panel.fill(0.0);
         for (i, begin) in begins.iter_mut().enumerate() {
@@ -71,13 +74,14 @@ fn products(rows: &Block) -> Gram {
             Par::Seq,
         );
     }
-    products
+    Ok(products)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::block::RowInfo;
+    use crate::stop::Stop;
     use proptest::prelude::*;
 
     proptest! {
@@ -90,7 +94,7 @@ mod tests {
                 let some: Vec<(u32, f64)> = all.filter(|(j, _)| !sparse || j % 40 == i as u32).collect();
                 rows.push(RowInfo { label: i as f64, weight: 1.0, group: 0, id: i as u64 }, some);
             }
-            let reduced = reduce(&rows);
+            let reduced = reduce(&rows, &Watch::new(&Stop::default(), None)).unwrap();
             for i in 0..rows.rows() {
                 let mut dense = vec![0.0; 700];
                 rows.row(i).add_to(&mut dense, 1.0);

@@ -149,10 +149,32 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
     }
 
     /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and about how large the gap is, says so.
-    pub fn run(mut self, tolerance: f64, mut stop: impl FnMut(&[f64], f64) -> bool) -> Result<Solution, TrainError> {
+    pub fn run(mut self, tolerance: f64, stop: impl FnMut(&[f64], f64) -> bool) -> Result<Solution, TrainError> {
+        let mut iterations = 0;
+        match self.iterate(tolerance, stop, &mut iterations) {
+            // Whatever was broken off: dual variables are within their bounds, and any weights will do.
+            Err(TrainError::Stopped(_)) => {}
+            ended => ended?,
+        }
+        self.rows.let_end();
+        let mut duals = vec![0.0; self.margins.len()];
+        let (loss, terms) = (self.loss, &self.terms);
+        self.rows.scan(|i, _, y, _| {
+            let of_row = &terms[i * L::TERMS..][..L::TERMS];
+            duals[i] = of_row.iter().enumerate().map(|(k, term)| loss.term(y, k).0 * term.alpha).sum();
+        })?;
+        Ok(Solution { w: self.w, duals, iterations })
+    }
+
+    /// Counts iterations, also those before it is broken off.
+    fn iterate(
+        &mut self,
+        tolerance: f64,
+        mut stop: impl FnMut(&[f64], f64) -> bool,
+        iterations: &mut u64,
+    ) -> Result<(), TrainError> {
         let mut lengths = Lengths::NONE;
         let mut aim = 0.0;
-        let mut iterations = 0u64;
         let mut best = (f64::INFINITY, 0);
         let mut dw = vec![0.0; self.w.len()];
         loop {
@@ -162,13 +184,13 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
                 break;
             }
             if products < 0.9 * best.0 {
-                best = (products, iterations);
+                best = (products, *iterations);
             }
             // Rounding has the last word where nothing has become smaller for long.
-            if iterations == MOST_ITERATIONS || iterations > best.1 + 15 || stop(&self.w, products / objective) {
+            if *iterations == MOST_ITERATIONS || *iterations > best.1 + 15 || stop(&self.w, products / objective) {
                 break;
             }
-            self.factor.find(&self.gram, self.part.ridge);
+            self.factor.find(&self.gram, self.part.ridge, self.rows.watch())?;
             let mut predictor = rhs;
             self.factor.solve(&self.gram, self.part.ridge, &mut predictor);
             let mu = products / self.terms.len() as f64 / 2.0;
@@ -183,15 +205,9 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             if !lengths.known {
                 break;
             }
-            iterations += 1;
+            *iterations += 1;
         }
-        let mut duals = vec![0.0; self.margins.len()];
-        let (loss, terms) = (self.loss, &self.terms);
-        self.rows.scan(|i, _, y, _| {
-            let of_row = &terms[i * L::TERMS..][..L::TERMS];
-            duals[i] = of_row.iter().enumerate().map(|(k, term)| loss.term(y, k).0 * term.alpha).sum();
-        })?;
-        Ok(Solution { w: self.w, duals, iterations })
+        Ok(())
     }
 
     /// Takes the step that was found and sums up the matrix of the next one. Returns the right side of the predictor, Σ (ασ + νξ), and the losses.

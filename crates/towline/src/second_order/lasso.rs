@@ -7,6 +7,7 @@
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::soft;
+use crate::trainer::Watch;
 
 /// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and at most so many.
 const CALM_SWEEPS: usize = 5;
@@ -15,6 +16,8 @@ const MOST_SWEEPS: usize = 100;
 const MOST_STALLS: usize = 3;
 /// Rounds of both, at most: each lowers the objective, and there are finitely many sets of signs.
 const MOST_ROUNDS: usize = 1000;
+/// Visits between two looks at the limits of the run.
+const VISITS: usize = 256;
 /// A gradient may exceed its bound by this part of its own terms: rounding.
 const ROUNDING: f64 = 1e-13;
 
@@ -37,14 +40,15 @@ impl Lasso<'_> {
         self.matrix.at(j, j) + self.ridge[j]
     }
 
-    /// Minimises from `w` on. Returns the sweeps that it took.
-    pub fn solve(&self, w: &mut [f64]) -> u64 {
+    /// Minimises from `w` on, until `watch` says that it is enough. Returns the sweeps that it took.
+    pub fn solve(&self, w: &mut [f64], watch: Option<&Watch>) -> u64 {
+        let is_over = || watch.is_some_and(|watch| watch.look().is_some());
         let size = w.len();
         let mut pull = vec![0.0; size];
         let (mut least, mut stalls, mut sweeps) = (f64::INFINITY, 0, 0);
         // Weights to start from, those of a problem nearby, mostly have their signs already.
         let known: Vec<usize> = (0..size).filter(|&j| w[j] != 0.0).collect();
-        self.solve_signs(w, &known);
+        self.solve_signs(w, &known, watch);
         for _ in 0..MOST_ROUNDS {
             self.refresh(w, &mut pull);
             let mut active: Vec<usize> =
@@ -59,7 +63,13 @@ impl Lasso<'_> {
             let mut calm = 0;
             for _ in 0..MOST_SWEEPS {
                 sweeps += 1;
-                let changed = active.iter().filter(|&&j| self.visit(j, w, &mut pull, &active)).count();
+                let mut changed = 0;
+                for some in active.chunks(VISITS) {
+                    if is_over() {
+                        return sweeps;
+                    }
+                    changed += some.iter().filter(|&&j| self.visit(j, w, &mut pull, &active)).count();
+                }
                 calm = if changed == 0 { calm + 1 } else { 0 };
                 if calm == CALM_SWEEPS {
                     break;
@@ -67,7 +77,7 @@ impl Lasso<'_> {
             }
             active.retain(|&j| w[j] != 0.0);
             // Rounding has the last word where the equations were solved, and nothing is nearer to its condition.
-            stalls = if self.solve_signs(w, &active) && !is_less { stalls + 1 } else { 0 };
+            stalls = if self.solve_signs(w, &active, watch) && !is_less { stalls + 1 } else { 0 };
         }
         sweeps
     }
@@ -106,7 +116,7 @@ impl Lasso<'_> {
     }
 
     /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0.
-    fn solve_signs(&self, w: &mut [f64], active: &[usize]) -> bool {
+    fn solve_signs(&self, w: &mut [f64], active: &[usize], watch: Option<&Watch>) -> bool {
         if active.is_empty() {
             return true;
         }
@@ -121,7 +131,9 @@ impl Lasso<'_> {
         self.refresh(w, &mut pull);
         let mut step: Vec<f64> = active.iter().map(|&j| pull[j] - self.bounds[j] * w[j].signum()).collect();
         let mut factor = Factor::new(active.len());
-        factor.find(&part, &ridge);
+        if factor.find(&part, &ridge, watch).is_err() {
+            return true;
+        }
         factor.solve(&part, &ridge, &mut step);
         let found: Vec<f64> = active.iter().zip(&step).map(|(&j, step)| w[j] + step).collect();
         // A singular matrix has many solutions, and some numbers of this one may be beyond all bounds.
@@ -171,7 +183,7 @@ mod tests {
             bounds[5] = 0.0;
             let lasso = Lasso { matrix: &gram, ridge: &[ridge; 6], centre: &[0.0; 6], pull: &linear, bounds: &bounds };
             let mut w = vec![0.0; 6];
-            lasso.solve(&mut w);
+            lasso.solve(&mut w, None);
             let mut pull = vec![0.0; 6];
             lasso.refresh(&w, &mut pull);
             for j in 0..6 {

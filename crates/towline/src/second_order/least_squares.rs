@@ -15,7 +15,7 @@ use super::rounded::Problem;
 use super::train::{l1_part, l2_part};
 use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, Penalty};
-use crate::trainer::Certificate;
+use crate::trainer::{Certificate, Watch};
 
 /// Weights that are nearly 0 become 0 if the objective stays the same up to this part.
 const AS_GOOD: f64 = 1e-9;
@@ -103,13 +103,16 @@ impl LeastSquares {
         }
     }
 
-    /// Solves them; a penalty with kinks starts from `start`, weights of the same order as those that come out.
-    pub fn solve(&self, start: Option<&[f64]>) -> Solved {
+    /// Solves them; a penalty with kinks starts from `start`, weights of the same order as those that come out. Where `watch` says that it is enough, they
+    /// are what they are then: the certificate holds for any.
+    pub fn solve(&self, start: Option<&[f64]>, watch: &Watch) -> Solved {
         let (outputs, size) = (self.linear.len(), self.ridge.len());
         match &self.penalty {
-            AnyPenalty::Group(group) => return self.solve_joint(RoundedGroups::new(group, outputs, size), start),
+            AnyPenalty::Group(group) => {
+                return self.solve_joint(RoundedGroups::new(group, outputs, size), start, watch);
+            }
             AnyPenalty::Nuclear(nuclear) => {
-                return self.solve_joint(RoundedSpectrum::new(nuclear, outputs, size), start);
+                return self.solve_joint(RoundedSpectrum::new(nuclear, outputs, size), start, watch);
             }
             _ => {}
         }
@@ -123,8 +126,8 @@ impl LeastSquares {
                 _ => vec![0.0; size],
             };
             match l1_part(&self.penalty) {
-                0.0 => self.ridge(&mut factor, k, &mut w),
-                bound => sweeps += self.sparse(bound, k, &mut w),
+                0.0 => self.ridge(&mut factor, k, &mut w, watch),
+                bound => sweeps += self.sparse(bound, k, &mut w, watch),
             }
             let (certificate, v) = self.certify(&w, self.sides(k, &w));
             certificates.push(certificate);
@@ -139,24 +142,27 @@ impl LeastSquares {
         Solved { weights, sums, certificate, sweeps }
     }
 
-    fn sparse(&self, bound: f64, k: usize, w: &mut [f64]) -> u64 {
+    fn sparse(&self, bound: f64, k: usize, w: &mut [f64], watch: &Watch) -> u64 {
         let (bounds, centre) = (vec![bound; w.len()], vec![0.0; w.len()]);
         let pull = &self.linear[k];
-        Lasso { matrix: &self.matrix, ridge: &self.ridge, centre: &centre, pull, bounds: &bounds }.solve(w)
+        Lasso { matrix: &self.matrix, ridge: &self.ridge, centre: &centre, pull, bounds: &bounds }.solve(w, Some(watch))
     }
 
-    fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64]) {
-        let factor = factor.get_or_insert_with(|| {
-            let mut factor = Factor::new(self.ridge.len());
-            factor.find(&self.matrix, &self.ridge);
-            factor
-        });
-        w.copy_from_slice(&self.linear[k]);
-        factor.solve(&self.matrix, &self.ridge, w);
+    fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64], watch: &Watch) {
+        if factor.is_none() {
+            let mut found = Factor::new(self.ridge.len());
+            if found.find(&self.matrix, &self.ridge, Some(watch)).is_ok() {
+                *factor = Some(found);
+            }
+        }
+        if let Some(factor) = factor {
+            w.copy_from_slice(&self.linear[k]);
+            factor.solve(&self.matrix, &self.ridge, w);
+        }
     }
 
     /// The same for a penalty that binds several weights.
-    fn solve_joint<R: Rounded>(&self, mut penalty: R, start: Option<&[f64]>) -> Solved {
+    fn solve_joint<R: Rounded>(&self, mut penalty: R, start: Option<&[f64]>, watch: &Watch) -> Solved {
         let (outputs, size) = (self.linear.len(), self.ridge.len());
         let columns = size + usize::from(self.intercept.is_some());
         let mut w = match start {
@@ -164,7 +170,7 @@ impl LeastSquares {
             _ => vec![0.0; size * outputs],
         };
         let at_zero = 0.5 * self.squares.iter().sum::<f64>();
-        Problem { matrix: &self.matrix, linear: &self.linear, at_zero }.solve(&mut penalty, &mut w);
+        Problem { matrix: &self.matrix, linear: &self.linear, at_zero, watch }.solve(&mut penalty, &mut w);
         // What is nearly 0 is part of the dual point, but not of the model.
         let (certificate, mut sums) = self.certify(&w, self.all_sides(&w));
         let mut cleared = w.clone();

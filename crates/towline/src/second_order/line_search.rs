@@ -4,7 +4,7 @@
 //! are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
 use super::newton::Function;
 use crate::newton::Rows;
-use crate::trainer::TrainError;
+use crate::trainer::{TrainError, Watch};
 
 /// Steps that are tried at once.
 pub const CUTS: usize = 12;
@@ -56,6 +56,7 @@ pub fn search<F: Function, R: Rows>(function: &F, line: &Line, rows: &mut R) -> 
     let (mut scans, mut steps) = (0, down_from(1.0));
     let narrow = if line.ends.is_some() { NARROWER } else { NARROW };
     loop {
+        rows.watch().map_or(Ok(()), Watch::check)?;
         let slopes = function.derivatives(line, &steps, rows)?;
         scans += u64::from(line.ends.is_none());
         for (&step, slope) in steps.iter().zip(slopes) {

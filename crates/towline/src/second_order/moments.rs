@@ -21,8 +21,8 @@ pub struct Moments {
     pub rows: u64,
 }
 
-/// Multiplications between two questions whether to stop: a few milliseconds.
-const UNASKED: f64 = 5e7;
+/// Multiplications between two times that others are told of the scan: a few milliseconds.
+const UNTOLD: f64 = 5e7;
 
 /// Filters that are told apart.
 const MOST_FILTERS: usize = 64;
@@ -101,13 +101,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Sums for all tasks: one scan. Nothing if `stop` says so on the way.
+    /// Sums for all tasks: one scan. `on_the_way` is called now and then; its error is the end. A limit of time is exceeded by what is left of the scan.
     pub fn sum(
         rows: &mut StoreRows,
         tasks: &[Task],
         budget: &Budget,
-        mut stop: impl FnMut() -> bool,
-    ) -> Result<Option<Parts>, TrainError> {
+        mut on_the_way: impl FnMut() -> Result<(), TrainError>,
+    ) -> Result<Parts, TrainError> {
         let mut filters: Vec<Option<Arc<dyn RowFilter>>> = Vec::new();
         let mut of_task = Vec::with_capacity(tasks.len());
         for task in tasks {
@@ -124,18 +124,21 @@ impl Parts {
         assert!(filters.len() <= MOST_FILTERS, "tasks of at most {MOST_FILTERS} filters are summed together");
         let shape = rows.store().shape();
         let mut parts = Parts { filters, of_task, parts: Vec::new(), _paid: budget.open("sums of products") };
-        let (mut shift, mut refused) = (None, Ok(()));
+        let mut shift = None;
         let of_row = Gram::row_cost(shape.columns as f64 + 2.0, shape.values as f64 / shape.rows.max(1) as f64 + 2.0);
-        let (mut unasked, mut stopped) = (0.0, false);
+        let mut untold = 0.0;
+        // Without all of them there is nothing.
+        rows.scanning.begin_end();
+        let scanning = rows.scanning.clone();
+        let mut counted = scanning.rows();
         rows.blocks(|block, first| {
             let shift = shift.get_or_insert_with(|| Arc::new(means(block, &shape)));
             for i in 0..block.rows() {
-                unasked += of_row;
-                if unasked >= UNASKED {
-                    (unasked, stopped) = (0.0, stopped || stop());
-                }
-                if stopped {
-                    return;
+                counted.next()?;
+                untold += of_row;
+                if untold >= UNTOLD {
+                    untold = 0.0;
+                    on_the_way()?;
                 }
                 let info = block.info(i);
                 if info.weight <= 0.0 {
@@ -146,33 +149,22 @@ impl Parts {
                 };
                 let set = parts.filters.iter().enumerate().filter(|(_, filter)| keeps(filter)).map(|(k, _)| 1 << k);
                 let set = set.sum();
-                let Some(part) = parts.part(set, &shape, shift, &mut refused) else { return };
-                part.add(block, i, info.weight);
+                parts.part(set, &shape, shift)?.add(block, i, info.weight);
             }
+            Ok(())
         })?;
-        refused?;
         parts.parts.iter_mut().for_each(|(_, part)| part.gram.flush());
-        Ok((!stopped).then_some(parts))
+        Ok(parts)
     }
 
-    fn part(
-        &mut self,
-        set: u64,
-        shape: &Shape,
-        shift: &Arc<Vec<f64>>,
-        refused: &mut Result<(), TrainError>,
-    ) -> Option<&mut Moments> {
+    fn part(&mut self, set: u64, shape: &Shape, shift: &Arc<Vec<f64>>) -> Result<&mut Moments, TrainError> {
         let known = self.parts.iter().position(|(known, _)| *known == set);
         let at = known.unwrap_or(self.parts.len());
         if known.is_none() {
-            let bytes = (at as u64 + 1) * Moments::bytes(shape);
-            if let Err(error) = self._paid.resize(bytes) {
-                *refused = Err(error.into());
-                return None;
-            }
+            self._paid.resize((at as u64 + 1) * Moments::bytes(shape))?;
             self.parts.push((set, Moments::new(shape, shift.clone())));
         }
-        Some(&mut self.parts[at].1)
+        Ok(&mut self.parts[at].1)
     }
 
     /// The sums of the rows that a task keeps, or of those that it does not.

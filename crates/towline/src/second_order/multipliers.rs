@@ -116,13 +116,28 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     let mut state = State::at(loss, part, &w, rows, radius)?;
     for problem in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma };
-        let mut newton = Newton::begin(Smooth::new(smoothed, part, len), w, rows)?;
-        let ended = solve_one(&mut newton, rows, tolerance, &mut stop)?;
+        let mut newton = match Newton::begin(Smooth::new(smoothed, part, len), w.clone(), rows) {
+            Err(TrainError::Stopped(_)) => {
+                // Weights and dual variables are those of the problem before.
+                rows.begin_end();
+                state.advance(loss, part, (&w, None), rows, (0.0, true))?;
+                break;
+            }
+            begun => begun?,
+        };
+        let ended = match solve_one(&mut newton, rows, tolerance, &mut stop) {
+            // The weights are those of the last step, and so are the dual variables that follow from them.
+            Err(TrainError::Stopped(_)) => true,
+            ended => ended?,
+        };
         let Newton { mut function, w: found, scans: steps, .. } = newton;
         let margins = function.take_margins();
         drop(function);
         w = found;
         let is_last = ended || problem + 1 == MOST_PROBLEMS;
+        if is_last {
+            rows.let_end();
+        }
         state.advance(loss, part, (&w, margins.as_deref()), rows, (sigma, is_last))?;
         scans += steps + u64::from(margins.is_none());
         if is_last {
@@ -145,7 +160,7 @@ fn solve_one<L: PiecewiseLinear, R: Rows>(
         let (gap, losses) = newton.function.row_gaps();
         let objective = (losses + newton.function.penalty(&newton.w)).abs();
         let enough = tolerance * objective;
-        let promised = newton.promised();
+        let promised = newton.promised()?;
         let whole = gap + newton.gap();
         if whole <= enough && promised <= enough || stop(&newton.w, whole / objective) {
             return Ok(true);

@@ -4,7 +4,7 @@
 //! Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how columns are scaled.
 use super::line_search::{CUTS, Ends, Line, search};
 use crate::newton::Rows;
-use crate::trainer::TrainError;
+use crate::trainer::{TrainError, Watch};
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;
@@ -21,8 +21,8 @@ pub trait Function {
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError>;
 
     /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less than F: without a bound where F
-    /// falls along a weight without being curved.
-    fn direction(&mut self, w: &[f64]) -> (Vec<f64>, f64);
+    /// falls along a weight without being curved. `watch` says when the run has to end.
+    fn direction(&mut self, w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError>;
 
     /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual variables.
     fn gap(&self, w: &[f64]) -> f64;
@@ -57,12 +57,15 @@ pub struct Newton<F> {
     ahead: Option<(Vec<f64>, f64)>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
+    /// What says that the run has to end.
+    watch: Option<Watch>,
 }
 
 impl<F: Function> Newton<F> {
     /// Begins at `w`.
     pub fn begin<R: Rows>(function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
-        let mut newton = Newton { function, w, objective: 0.0, scans: 0, ahead: None, cautious: true };
+        let watch = rows.watch().cloned();
+        let mut newton = Newton { function, w, objective: 0.0, scans: 0, ahead: None, cautious: true, watch };
         newton.objective = newton.look(rows)?;
         Ok(newton)
     }
@@ -79,20 +82,37 @@ impl<F: Function> Newton<F> {
     }
 
     /// About what F can still fall by: half of the squared Newton decrement, where there is no kink.
-    pub fn promised(&mut self) -> f64 {
-        let ahead = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
-        self.ahead.insert(ahead).1
+    pub fn promised(&mut self) -> Result<f64, TrainError> {
+        let ahead = self.look_ahead()?;
+        Ok(self.ahead.insert(ahead).1)
+    }
+
+    fn look_ahead(&mut self) -> Result<(Vec<f64>, f64), TrainError> {
+        match self.ahead.take() {
+            Some(ahead) => Ok(ahead),
+            None => self.function.direction(&self.w, self.watch.as_ref()),
+        }
     }
 
     /// Whether the next step is another look, see [`Function::lacks_columns`].
-    pub fn lacks_columns(&mut self) -> bool {
-        let promised = self.promised();
-        self.function.lacks_columns(&self.w, promised)
+    pub fn lacks_columns(&mut self) -> Result<bool, TrainError> {
+        let promised = self.promised()?;
+        Ok(self.function.lacks_columns(&self.w, promised))
     }
 
-    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants.
+    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants. A step that is broken off leaves the weights where
+    /// they were; the function has seen others.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
-        let (mut direction, mut promised) = self.ahead.take().unwrap_or_else(|| self.function.direction(&self.w));
+        let start = self.w.clone();
+        let done = self.try_step(rows, &start);
+        if matches!(done, Err(TrainError::Stopped(_))) {
+            self.w = start;
+        }
+        done
+    }
+
+    fn try_step<R: Rows>(&mut self, rows: &mut R, start: &[f64]) -> Result<bool, TrainError> {
+        let (mut direction, mut promised) = self.look_ahead()?;
         if self.function.lacks_columns(&self.w, promised) {
             self.objective = self.look(rows)?;
             return Ok(true);
@@ -101,13 +121,13 @@ impl<F: Function> Newton<F> {
             // No row that would tell has a second derivative here.
             self.cautious = true;
             self.objective = self.look(rows)?;
-            (direction, promised) = self.function.direction(&self.w);
+            (direction, promised) = self.look_ahead()?;
         }
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);
         }
         self.cautious = promised > NEARBY * self.objective;
-        let (before, start) = (self.objective, self.w.clone());
+        let before = self.objective;
         let margins = self.function.take_margins();
         self.w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         let after = self.look(rows)?;
@@ -118,14 +138,15 @@ impl<F: Function> Newton<F> {
             self.objective = after;
             return Ok(true);
         }
-        let (t, scans) = self.search(rows, margins, &start, &direction)?;
+        let (t, scans) = self.search(rows, margins, start, &direction)?;
         self.scans += scans;
         self.cautious |= t < ENOUGH;
-        self.w.iter_mut().zip(&start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
+        self.w.iter_mut().zip(start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
         let found = self.look(rows)?;
         if found >= before || found.is_nan() {
             // Back to where it was, with curvatures that never promise too much.
-            (self.w, self.cautious) = (start, true);
+            self.w.copy_from_slice(start);
+            self.cautious = true;
             self.objective = self.look(rows)?;
             return Ok(false);
         }

@@ -8,6 +8,7 @@
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::{Group, Nuclear, Spectrum};
+use crate::trainer::{TrainError, Watch};
 
 /// A penalty that is rounded off, at one W. Weights of one column lie side by side.
 pub trait Rounded {
@@ -23,8 +24,9 @@ pub trait Rounded {
     /// Its Hessian at W times a direction.
     fn curved(&self, w: &[f64], direction: &[f64]) -> Vec<f64>;
 
-    /// Finds how to solve `(A ⊗ I + M) x = r` for the parabola M that touches it at W and is nowhere below.
-    fn factor(&mut self, matrix: &Gram);
+    /// Finds how to solve `(A ⊗ I + M) x = r` for the parabola M that touches it at W and is nowhere below. `watch` says when the run has to
+    /// end.
+    fn factor(&mut self, matrix: &Gram, watch: &Watch) -> Result<(), TrainError>;
 
     /// Solves it.
     fn solve(&mut self, matrix: &Gram, r: &mut [f64]);
@@ -94,13 +96,13 @@ impl Rounded for RoundedGroups<'_> {
         w.iter().zip(direction).enumerate().map(of).collect()
     }
 
-    fn factor(&mut self, matrix: &Gram) {
+    fn factor(&mut self, matrix: &Gram, watch: &Watch) -> Result<(), TrainError> {
         let ridge = |j: usize| {
             let g = self.of(j * self.outputs);
             self.bound(g) / self.lengths[g]
         };
         self.ridge = (0..self.ridge.len()).map(ridge).collect();
-        self.factor.find(matrix, &self.ridge);
+        self.factor.find(matrix, &self.ridge, Some(watch))
     }
 
     fn solve(&mut self, matrix: &Gram, r: &mut [f64]) {
@@ -216,10 +218,11 @@ impl Rounded for RoundedSpectrum {
         straight.iter().zip(self.times(w, &map)).map(|(a, b)| a + b).collect()
     }
 
-    fn factor(&mut self, matrix: &Gram) {
+    fn factor(&mut self, matrix: &Gram, watch: &Watch) -> Result<(), TrainError> {
         for (factor, root) in self.factors.iter_mut().zip(&self.roots) {
-            factor.find(matrix, &vec![self.lambda / root; factor.size()]);
+            factor.find(matrix, &vec![self.lambda / root; factor.size()], Some(watch))?;
         }
+        Ok(())
     }
 
     fn solve(&mut self, matrix: &Gram, r: &mut [f64]) {
@@ -247,6 +250,7 @@ impl Rounded for RoundedSpectrum {
 mod tests {
     use super::*;
     use crate::penalty::GroupMap;
+    use crate::stop::Stop;
     use proptest::prelude::*;
 
     const COLUMNS: usize = 4;
@@ -271,7 +275,7 @@ mod tests {
         // The parabola is nowhere below: its curvature along a direction is no less.
         let mut none = Gram::new(COLUMNS, 0.0);
         (0..COLUMNS).for_each(|j| none.lower_mut()[j * COLUMNS + j] = 1e-9);
-        penalty.factor(&none);
+        penalty.factor(&none, &Watch::new(&Stop::default(), None)).unwrap();
         let mut solved = curved.clone();
         penalty.solve(&none, &mut solved);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

@@ -10,7 +10,7 @@ use super::newton::Function;
 use crate::block::Row;
 use crate::loss::SmoothLoss;
 use crate::newton::Rows;
-use crate::trainer::TrainError;
+use crate::trainer::{TrainError, Watch};
 
 /// The part of F that is not the losses.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ pub struct Look<'a, L> {
 impl<'a, L: RowLoss> Look<'a, L> {
     /// Bytes of memory for so many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + 6 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
+        Gram::bytes(size) + 8 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }
 
     /// Nothing has been looked at; rows have about `len` values.
@@ -238,15 +238,15 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         self.look.scan((w, majorant), None, rows, |_, _| {})
     }
 
-    fn direction(&mut self, _w: &[f64]) -> (Vec<f64>, f64) {
+    fn direction(&mut self, _w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
         let Look { gram, gradient, part, .. } = &self.look;
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        self.factor.find(gram, part.ridge);
+        self.factor.find(gram, part.ridge, watch)?;
         self.factor.solve(gram, part.ridge, &mut direction);
         let ends = gradient.iter().zip(part.ridge).enumerate();
         let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && gram.at(j, j) + ridge == 0.0);
         let promised = -0.5 * self.look.slope(&direction);
-        (direction, if is_flat && !self.is_cautious { f64::INFINITY } else { promised })
+        Ok((direction, if is_flat && !self.is_cautious { f64::INFINITY } else { promised }))
     }
 
     /// But for what an intercept asks of dual variables: Σ g²/(2ρ).

@@ -31,7 +31,7 @@ pub fn train<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len): (Vec<f64>, f64),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let beside = row_bytes(L::TERMS as u64);
     let by_scans = !rows.are_in_memory();
@@ -105,7 +105,7 @@ fn all_rows<L: PiecewiseLinear>(
     part: Quadratic,
     (mut w, len, mut band): (Vec<f64>, f64, Option<Band>),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let tolerance = further(rows) * session.limits.options().tolerance;
     let mut number = 0;
@@ -116,7 +116,9 @@ fn all_rows<L: PiecewiseLinear>(
         let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
         let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, stop)?;
         w = found;
+        session.keep(&w);
         session.scans += scans;
+        rows.let_end();
         let (mut duals, _paid) = by_position(duals, rows, budget)?;
         let ended = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})?;
         number += if rows.are_in_memory() { 1 } else { 2 };

@@ -5,6 +5,7 @@
 //! one direction in each group that is not 0, so that a few iterations are enough, whatever the scale of columns.
 use super::gram::Gram;
 use super::norms::Rounded;
+use crate::trainer::{TrainError, Watch};
 
 /// What R is at 0, as a part of F: at first, by how much it falls, and in the end.
 const ROUNDING: (f64, f64, f64) = (1e-1, 0.1, 1e-9);
@@ -30,6 +31,8 @@ pub struct Problem<'a> {
     pub linear: &'a [Vec<f64>],
     /// What W = 0 costs.
     pub at_zero: f64,
+    /// Says when the run has to end.
+    pub watch: &'a Watch,
 }
 
 impl Problem<'_> {
@@ -58,8 +61,13 @@ impl Problem<'_> {
         of_penalty + w.iter().zip(product).zip(right).map(|((w, a), b)| w * (0.5 * a - b)).sum::<f64>()
     }
 
-    /// Minimises from `w` on.
+    /// Minimises from `w` on, until it has to end: `w` is that of the last step then.
     pub fn solve<R: Rounded>(&self, penalty: &mut R, w: &mut Vec<f64>) {
+        // There is no other error than that.
+        let _ = self.minimise(penalty, w);
+    }
+
+    fn minimise<R: Rounded>(&self, penalty: &mut R, w: &mut Vec<f64>) -> Result<(), TrainError> {
         let right = self.right();
         let mut part = ROUNDING.0;
         while part >= ROUNDING.2 {
@@ -68,7 +76,7 @@ impl Problem<'_> {
             let rounding = part * now.clamp(LEAST_PART * self.at_zero, self.at_zero).max(f64::MIN_POSITIVE);
             penalty.round_to(rounding);
             for _ in 0..MOST_STEPS {
-                if !self.step(penalty, &right, w, SOLVED * rounding) {
+                if !self.step(penalty, &right, w, SOLVED * rounding)? {
                     break;
                 }
             }
@@ -76,32 +84,44 @@ impl Problem<'_> {
         }
         // F does not tell any more how near the gradient is to 0, but the dual point does: whole steps are right so near the optimum.
         for _ in 0..LAST_STEPS {
-            let (direction, promised, _) = self.direction(penalty, &right, w);
+            let (direction, promised, _) = self.direction(penalty, &right, w)?;
             if promised.is_nan() || promised > NOISE * self.at_zero {
                 break;
             }
             w.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         }
+        Ok(())
     }
 
     /// The Newton direction at W, by how much F would fall, and F less what W = 0 costs.
-    fn direction<R: Rounded>(&self, penalty: &mut R, right: &[f64], w: &[f64]) -> (Vec<f64>, f64, f64) {
+    fn direction<R: Rounded>(
+        &self,
+        penalty: &mut R,
+        right: &[f64],
+        w: &[f64],
+    ) -> Result<(Vec<f64>, f64, f64), TrainError> {
         let product = self.product(w);
         let of_penalty = penalty.look(w);
         let value = self.value(&product, right, w, of_penalty);
         let gradient = penalty.gradient(w);
         let residual: Vec<f64> = (0..w.len()).map(|i| right[i] - product[i] - gradient[i]).collect();
-        penalty.factor(self.matrix);
-        let direction = self.conjugate_gradients(penalty, w, &residual);
+        penalty.factor(self.matrix, self.watch)?;
+        let direction = self.conjugate_gradients(penalty, w, &residual)?;
         let promised: f64 = 0.5 * direction.iter().zip(&residual).map(|(d, r)| d * r).sum::<f64>();
-        (direction, promised, value)
+        Ok((direction, promised, value))
     }
 
     /// One Newton step. False if none is needed, or F does not fall any more.
-    fn step<R: Rounded>(&self, penalty: &mut R, right: &[f64], w: &mut Vec<f64>, enough: f64) -> bool {
-        let (direction, promised, before) = self.direction(penalty, right, w);
+    fn step<R: Rounded>(
+        &self,
+        penalty: &mut R,
+        right: &[f64],
+        w: &mut Vec<f64>,
+        enough: f64,
+    ) -> Result<bool, TrainError> {
+        let (direction, promised, before) = self.direction(penalty, right, w)?;
         if promised.is_nan() || promised <= enough {
-            return false;
+            return Ok(false);
         }
         let mut t = 1.0;
         while t > 1e-6 {
@@ -110,15 +130,20 @@ impl Problem<'_> {
             let after = self.value(&self.product(&moved), right, &moved, of_penalty);
             if before - after >= 0.1 * t * promised {
                 *w = moved;
-                return true;
+                return Ok(true);
             }
             t *= 0.5;
         }
-        false
+        Ok(false)
     }
 
     /// The Newton direction.
-    fn conjugate_gradients<R: Rounded>(&self, penalty: &mut R, w: &[f64], residual: &[f64]) -> Vec<f64> {
+    fn conjugate_gradients<R: Rounded>(
+        &self,
+        penalty: &mut R,
+        w: &[f64],
+        residual: &[f64],
+    ) -> Result<Vec<f64>, TrainError> {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let mut found = vec![0.0; w.len()];
         let mut rest = residual.to_vec();
@@ -131,6 +156,7 @@ impl Problem<'_> {
             if size.is_nan() || size <= enough {
                 break;
             }
+            self.watch.check()?;
             let mut curved = penalty.curved(w, &direction);
             curved.iter_mut().zip(self.product(&direction)).for_each(|(c, a)| *c += a);
             let along = dot(&direction, &curved);
@@ -147,6 +173,6 @@ impl Problem<'_> {
             size = next;
             direction.iter_mut().zip(&conditioned).for_each(|(d, r)| *d = r + share * *d);
         }
-        found
+        Ok(found)
     }
 }

@@ -4,14 +4,16 @@ use std::time::Instant;
 
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
-use crate::newton::Rows;
-use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, READ_AHEAD, Task, TrainError};
+use crate::newton::{Rows, Scanning};
+use crate::store::{BlockId, BlockStore, ReadAhead, Shape};
+use crate::trainer::{Cost, READ_AHEAD, Task, TrainError, Watch};
 
 /// All rows of a store.
 pub struct StoreRows {
     store: Arc<dyn BlockStore>,
     source: Source,
+    /// Looks at the limits.
+    pub scanning: Scanning,
     /// What reading has cost.
     pub cost: Cost,
 }
@@ -25,13 +27,20 @@ enum Source {
 
 impl StoreRows {
     /// Reads everything once if it is to be in memory.
-    pub fn open(store: Arc<dyn BlockStore>, in_memory: bool, budget: &Budget) -> Result<Self, TrainError> {
+    pub fn open(
+        store: Arc<dyn BlockStore>,
+        in_memory: bool,
+        watch: &Watch,
+        budget: &Budget,
+    ) -> Result<Self, TrainError> {
         let cost = Cost { passes: 1, ..Cost::default() };
+        let scanning = Scanning::new(watch, row_work(&store.shape()));
         if store.resident().is_some() {
-            return Ok(StoreRows { store, source: Source::Lent, cost });
+            return Ok(StoreRows { store, source: Source::Lent, scanning, cost });
         }
         let reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-        let mut rows = StoreRows { store, source: Source::Scans(Box::new(reader)), cost: Cost::default() };
+        let source = Source::Scans(Box::new(reader));
+        let mut rows = StoreRows { store, source, scanning, cost: Cost::default() };
         let shape = rows.store.shape();
         if !in_memory {
             return Ok(rows);
@@ -40,7 +49,12 @@ impl StoreRows {
         let paid = budget.reserve("resident rows", bytes)?;
         let (count, values) = (shape.rows as usize, shape.values as usize);
         let mut all = Block::with_capacity(shape.layout, shape.columns as usize, count, values);
-        rows.blocks(|block, _| (0..block.rows()).for_each(|i| all.push_from(block, i)))?;
+        rows.scanning.begin_end();
+        rows.blocks(|block, _| {
+            (0..block.rows()).for_each(|i| all.push_from(block, i));
+            Ok(())
+        })?;
+        rows.scanning.go_on();
         rows.source = Source::Memory(Box::new(all), paid);
         Ok(rows)
     }
@@ -60,39 +74,43 @@ impl StoreRows {
     }
 
     /// Calls `visit` with each block and the position of its first row.
-    pub fn blocks(&mut self, mut visit: impl FnMut(&Block, u64)) -> Result<(), TrainError> {
-        let StoreRows { store, source, cost } = self;
+    pub fn blocks(&mut self, mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>) -> Result<(), TrainError> {
+        let StoreRows { store, source, scanning, cost } = self;
         let reader = match source {
-            Source::Lent => {
-                store.resident().iter().for_each(|block| visit(block, 0));
-                return Ok(());
-            }
-            Source::Memory(block, _) => {
-                visit(block, 0);
-                return Ok(());
-            }
+            Source::Lent => return store.resident().map_or(Ok(()), |block| visit(block, 0)),
+            Source::Memory(block, _) => return visit(block, 0),
             Source::Scans(reader) => reader,
         };
-        read(store, reader, 1, cost, visit)?;
+        read(store, reader, 1, (scanning, cost), visit)?;
         cost.passes += 1;
         Ok(())
     }
 
     /// The same for every `step`-th block of those that are not in memory.
-    pub fn every_block(&mut self, step: usize, visit: impl FnMut(&Block, u64)) -> Result<(), TrainError> {
-        match &mut self.source {
-            Source::Scans(reader) => read(&self.store, reader, step, &mut self.cost, visit),
+    pub fn every_block(
+        &mut self,
+        step: usize,
+        visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        let StoreRows { store, source, scanning, cost } = self;
+        match source {
+            Source::Scans(reader) => read(store, reader, step, (scanning, cost), visit),
             _ => self.blocks(visit),
         }
     }
+}
+
+/// About what a row costs that is looked at and may be added to a matrix, in values.
+pub fn row_work(shape: &Shape) -> u64 {
+    shape.values / shape.rows.max(1) + shape.columns.saturating_mul(shape.columns) / 16 + 1
 }
 
 fn read(
     store: &Arc<dyn BlockStore>,
     reader: &mut ReadAhead,
     step: usize,
-    cost: &mut Cost,
-    mut visit: impl FnMut(&Block, u64),
+    (scanning, cost): (&Scanning, &mut Cost),
+    mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
     let mut firsts = Vec::with_capacity(store.blocks().len());
     let mut first = 0;
@@ -107,7 +125,12 @@ fn read(
     while let Some(block) = reader.take()? {
         let id = block.id().0 as usize;
         cost.bytes_read += store.blocks()[id].stored_bytes;
-        visit(&block, firsts[id]);
+        // Visits may look within a block as well.
+        if let Err(error) = scanning.rows().next().and_then(|()| visit(&block, firsts[id])) {
+            drop(block);
+            reader.forget()?;
+            return Err(error);
+        }
     }
     cost.read_seconds += waiting.elapsed().as_secs_f64();
     Ok(())
@@ -167,6 +190,11 @@ impl<'a> TaskRows<'a> {
         self.known.as_ref().map(Vec::len)
     }
 
+    /// Targets and weights, where that is known without a scan.
+    pub fn targets(&self) -> Option<impl Iterator<Item = (f64, f64)>> {
+        self.known.as_ref().map(|known| known.iter().map(|known| (known.y, known.c)))
+    }
+
     /// `wanted` of `count` rows in memory, evenly spread, each with the weight of those that it stands for.
     pub fn every(&self, count: usize, wanted: usize) -> Vec<(u32, f64, f64)> {
         let Some(known) = &self.known else { return Vec::new() };
@@ -182,8 +210,11 @@ impl<'a> TaskRows<'a> {
 
     /// Calls `visit` with position, number, the block in which the row lies and its place there, target and weight.
     pub fn scan_rows(&mut self, mut visit: impl FnMut(u64, usize, &Block, usize, f64, f64)) -> Result<(), TrainError> {
+        let scanning = self.rows.scanning.clone();
+        let mut counted = scanning.rows();
         if let (Some(known), Some(block)) = (&self.known, self.rows.memory()) {
             for (number, &Known { position, y, c }) in known.iter().enumerate() {
+                counted.next()?;
                 visit(u64::from(position), number, block, position as usize, y, c);
             }
             return Ok(());
@@ -191,6 +222,7 @@ impl<'a> TaskRows<'a> {
         let (task, mut number) = (self.task, 0);
         self.rows.blocks(|block, first| {
             for i in 0..block.rows() {
+                counted.next()?;
                 let (info, position) = (block.info(i), first + i as u64);
                 let (y, c) = task.objective.row(&info);
                 if c > 0.0 && task.keeps(&info, position) {
@@ -198,11 +230,20 @@ impl<'a> TaskRows<'a> {
                     number += 1;
                 }
             }
+            Ok(())
         })
     }
 }
 
 impl Rows for TaskRows<'_> {
+    fn begin_end(&mut self) {
+        self.rows.scanning.begin_end();
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        Some(self.rows.scanning.watch())
+    }
+
     fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
         self.scan_positions(|_, number, row, y, c| visit(number, row, y, c))
     }
@@ -220,18 +261,21 @@ impl Rows for TaskRows<'_> {
 pub struct Subset<'a> {
     block: &'a Block,
     rows: &'a [(u32, f64, f64)],
+    scanning: Scanning,
 }
 
 impl<'a> Subset<'a> {
-    /// Rows of `block` by number, each with its target and weight.
-    pub fn new(block: &'a Block, rows: &'a [(u32, f64, f64)]) -> Self {
-        Subset { block, rows }
+    /// Rows of `block` by number, each with its target and weight; `scanning` says when the run has to end.
+    pub fn new(block: &'a Block, rows: &'a [(u32, f64, f64)], scanning: Scanning) -> Self {
+        Subset { block, rows, scanning }
     }
 }
 
 impl Rows for Subset<'_> {
     fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
+        let mut counted = self.scanning.rows();
         for (number, &(i, y, c)) in self.rows.iter().enumerate() {
+            counted.next()?;
             visit(number, self.block.row(i as usize), y, c);
         }
         Ok(())
@@ -239,5 +283,13 @@ impl Rows for Subset<'_> {
 
     fn most(&self) -> usize {
         self.rows.len()
+    }
+
+    fn begin_end(&mut self) {
+        self.scanning.begin_end();
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        Some(self.scanning.watch())
     }
 }

@@ -33,7 +33,10 @@ pub fn from_sample<T>(
     solve: impl FnOnce(T, &mut Subset) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
     match Sample::of(rows, features, beside, budget)? {
-        Some(sample) => solve(start, &mut Subset::new(sample.block(rows), &sample.rows)),
+        Some(sample) => {
+            let scanning = rows.store_rows().scanning.clone();
+            solve(start, &mut Subset::new(sample.block(rows), &sample.rows, scanning))
+        }
         None => Ok(start),
     }
 }
@@ -67,6 +70,7 @@ impl Sample {
                     own.push_from(block, i);
                 }
             }
+            Ok(())
         })?;
         Ok(Some(Sample { rows: some, own: Some((own, paid)) }))
     }

@@ -2,9 +2,11 @@
 use std::time::Instant;
 
 use super::rows::{StoreRows, TaskRows};
+use super::several_outputs;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
+use crate::newton::Rows;
 use crate::penalty::AnyPenalty;
 use crate::solver::RowState;
 use crate::trainer::{
@@ -35,6 +37,8 @@ pub struct Session<'a> {
     best: Option<(Certificate, Vec<f64>)>,
     /// The largest dual objective that was found: a bound stays one.
     dual_objective: f64,
+    /// Weights that are better than those, as far as a solver can tell, and wait for a certificate.
+    latest: Option<Vec<f64>>,
 }
 
 impl<'a> Session<'a> {
@@ -61,12 +65,64 @@ impl<'a> Session<'a> {
             certify_seconds: 0.0,
             best: None,
             dual_objective: f64::NEG_INFINITY,
+            latest: None,
         }
     }
 
     /// Why the run has to end now, whatever it has reached.
     pub fn reason_to_stop(&self) -> Option<Status> {
         self.limits.reason_to_stop(self.scans)
+    }
+
+    /// Keeps weights to be certified if the run is broken off.
+    pub fn keep(&mut self, w: &[f64]) {
+        let latest = self.latest.get_or_insert_default();
+        latest.clear();
+        latest.extend_from_slice(w);
+    }
+
+    /// The run was broken off. Certifies what is left of it if there is time for that; else the last certificate has to do, or that of no weights at all.
+    pub fn end_early(&mut self, rows: &mut TaskRows, status: Status) -> Result<Trained, TrainError> {
+        let width = self.task.objective.width();
+        let mut duals = vec![0.0; self.rows as usize * width];
+        rows.begin_end();
+        if let Some(w) = self.latest.take() {
+            match self.certify_latest(rows, &w, &mut duals) {
+                Ok(ended) => return self.finish(rows, duals, ended.unwrap_or(status)),
+                Err(TrainError::Stopped(_)) => duals.fill(0.0),
+                Err(error) => return Err(error),
+            }
+        }
+        if self.best.is_none() {
+            let Some(targets) = rows.targets() else { return Err(TrainError::Stopped(status)) };
+            let loss = self.task.objective.loss;
+            let objective = match width {
+                1 => targets.map(|(y, c)| c * loss.value(y, 0.0)).sum(),
+                _ => several_outputs::loss_at_zero(self.task) * targets.map(|(_, c)| c).sum::<f64>(),
+            };
+            let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+            self.note(rows, &vec![0.0; self.size], of_zero);
+        }
+        self.finish(rows, duals, status)
+    }
+
+    /// Certifies weights of which nothing else is known.
+    fn certify_latest(
+        &mut self,
+        rows: &mut TaskRows,
+        w: &[f64],
+        duals: &mut [f64],
+    ) -> Result<Option<Status>, TrainError> {
+        if self.task.objective.width() > 1 {
+            return several_outputs::certify(rows, w, duals, self);
+        }
+        let (loss, bias, last) = (self.task.objective.loss, self.task.objective.bias, w.len() - 1);
+        rows.scan_positions(|position, _, row, y, c| {
+            let (low, high) = loss.dual_bounds(y, c);
+            let z = row.dot(w) + bias * w[last];
+            duals[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
+        })?;
+        self.certify(loss, rows, w, duals, |_, _, _| {})
     }
 
     /// Counts scans of iterations that the observer was told of.
@@ -79,6 +135,9 @@ impl<'a> Session<'a> {
     /// if the run has to end.
     pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, gap: f64) -> bool {
         self.since += part;
+        if let Some(w) = w {
+            self.keep(w);
+        }
         let scans = self.scans + self.since as u64;
         let nothing;
         let weights = match (w, &self.best) {
@@ -276,10 +335,10 @@ impl<'a> Session<'a> {
     }
 
     /// What has come of it; `duals` are by position.
-    pub fn finish(mut self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
+    pub fn finish(&mut self, rows: &TaskRows, duals: Vec<f64>, status: Status) -> Result<Trained, TrainError> {
         self.read = rows.store_rows().cost;
         let cost = self.cost_after(self.scans);
-        let Some((certificate, weights)) = self.best else { return Err(TrainError::NoWeight) };
+        let Some((certificate, weights)) = self.best.take() else { return Err(TrainError::NoWeight) };
         let duals = Duals::Memory(duals);
         if let Some(file) = &self.task.checkpoint {
             file.save(&self.task.objective, cost, &duals, &weights)?;
@@ -304,7 +363,7 @@ impl<'a> Session<'a> {
         let status = match certificate.relative_gap() <= self.limits.options().tolerance {
             true => Status::Converged,
             // Equations that are solved have no more passes to make.
-            false => self.limits.reason_to_stop(0).unwrap_or(Status::OutOfPasses),
+            false => self.limits.look().unwrap_or(Status::OutOfPasses),
         };
         let (duals, solver, baseline) = (Duals::in_memory(0), self.solver, None);
         Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })

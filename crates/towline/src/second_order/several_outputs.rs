@@ -3,15 +3,16 @@ use super::class_margins::ClassMargins;
 use super::rows::{StoreRows, TaskRows};
 use super::session::Session;
 use super::smooth;
-use super::softmax::SoftmaxSum;
+use super::softmax::{self, SoftmaxSum};
 use super::train::l2_part;
 use crate::block::Row;
 use crate::budget::Budget;
-use crate::loss::classes::{CrammerSinger, Softmax};
+use crate::loss::classes::{ClassLoss, CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
+use crate::newton::Rows;
 use crate::objective::Multiclass;
 use crate::penalty::AnyPenalty;
-use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained, add_row};
+use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};
 
 /// Interior points go this much further than the gap that is asked for, and again where that was not enough.
 const FURTHER: f64 = 0.1;
@@ -22,7 +23,7 @@ pub fn train(
     task: &Task,
     (start, is_near): (&[f64], bool),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let (shape, objective) = (rows.store().shape(), &task.objective);
     let (classes, size) = (objective.width(), shape.columns as usize + 1);
@@ -34,17 +35,51 @@ pub fn train(
     w.resize(classes * size, 0.0);
     let mut rows = TaskRows::new(rows, task);
     let len = shape.values as f64 / shape.rows.max(1) as f64 + 1.0;
-    if objective.targets.multiclass() == Some(Multiclass::CrammerSinger) {
-        return match begin_with(OfClass(CrammerSinger), &mut rows, &mut w, &mut session)? {
+    if is_margin_loss(task) {
+        return match begin_with(OfClass(CrammerSinger), &mut rows, &mut w, session)? {
             Some((status, duals)) => session.finish(&rows, duals, status),
             None => class_margins(&mut rows, &ridge, len, session),
         };
     }
-    if let Some((status, duals)) = begin_with(OfClass(Softmax), &mut rows, &mut w, &mut session)? {
+    if let Some((status, duals)) = begin_with(OfClass(Softmax), &mut rows, &mut w, session)? {
         return session.finish(&rows, duals, status);
     }
     let model = SoftmaxSum::new(classes, &ridge, objective.bias, len);
     smooth::train(model, &mut rows, (w, is_near), budget, session)
+}
+
+fn is_margin_loss(task: &Task) -> bool {
+    task.objective.targets.multiclass() == Some(Multiclass::CrammerSinger)
+}
+
+/// The loss of a row where all weights are 0, whatever its class.
+pub fn loss_at_zero(task: &Task) -> f64 {
+    let margins = vec![0.0; task.objective.width()];
+    if is_margin_loss(task) { CrammerSinger.value(0, &margins) } else { Softmax.value(0, &margins) }
+}
+
+/// Certifies weights of which nothing else is known, with slopes as dual variables. Returns how the run ended, if it did.
+pub fn certify(
+    rows: &mut TaskRows,
+    w: &[f64],
+    duals: &mut [f64],
+    session: &mut Session,
+) -> Result<Option<Status>, TrainError> {
+    let task = rows.task();
+    if !is_margin_loss(task) {
+        return softmax::certify(rows, w, duals, session);
+    }
+    let (bias, mut margins) = (task.objective.bias, vec![0.0; task.objective.width()]);
+    let find = |_: usize, row: Row, (y, c): (f64, f64), betas: &mut [f64]| {
+        margins_of(row, w, bias, &mut margins);
+        // The class itself needs no lead over itself.
+        margins[y as usize] -= 1.0;
+        let largest = (0..margins.len()).fold(y as usize, |best, m| if margins[m] > margins[best] { m } else { best });
+        betas.fill(0.0);
+        betas[y as usize] += c;
+        betas[largest] -= c;
+    };
+    session.certify_joint(OfClass(CrammerSinger), rows, w, duals, find)
 }
 
 /// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no others. Returns how the run has
@@ -81,7 +116,7 @@ fn begin_with<M: JointLoss>(
 }
 
 /// Interior points, as far as the certificate asks for them.
-fn class_margins(rows: &mut TaskRows, ridge: &[f64], len: f64, mut session: Session) -> Result<Trained, TrainError> {
+fn class_margins(rows: &mut TaskRows, ridge: &[f64], len: f64, session: &mut Session) -> Result<Trained, TrainError> {
     let objective = &rows.task().objective;
     let (classes, bias) = (objective.width(), objective.bias);
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize * classes];
@@ -89,7 +124,11 @@ fn class_margins(rows: &mut TaskRows, ridge: &[f64], len: f64, mut session: Sess
     let mut tolerance = FURTHER * session.limits.options().tolerance;
     loop {
         let before = method.iterations;
-        let goes_on = method.run(rows, tolerance, || session.reason_to_stop().is_some())?;
+        let goes_on = match method.run(rows, tolerance, || session.reason_to_stop().is_some()) {
+            Err(TrainError::Stopped(_)) => true,
+            goes_on => goes_on?,
+        };
+        rows.let_end();
         session.scans += method.iterations - before;
         let find = |number: usize, _: Row, target, betas: &mut [f64]| method.duals(number, target, betas);
         if let Some(status) = session.certify_joint(OfClass(CrammerSinger), rows, &method.w, &mut duals, find)? {

@@ -98,7 +98,7 @@ pub fn train<M: Model>(
     rows: &mut TaskRows,
     (mut w, is_near): (Vec<f64>, bool),
     budget: &Budget,
-    mut session: Session,
+    session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let width = model.width();
     let is_near = is_near || session.relative_gap() <= GOOD_START;
@@ -108,8 +108,8 @@ pub fn train<M: Model>(
             let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), gap))?.0;
             let mut newton = Newton::begin(model, w, some)?;
             for _ in 0..SAMPLE_STEPS {
-                let gap = newton.promised() / newton.objective.abs();
-                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns();
+                let gap = newton.promised()? / newton.objective.abs();
+                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns()?;
                 if is_solved || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(some)? {
                     break;
                 }
@@ -128,7 +128,8 @@ pub fn train<M: Model>(
     let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
         session.scans += newton.scans - std::mem::replace(&mut scans, newton.scans);
-        let (gap, promised) = (newton.gap(), newton.promised());
+        session.keep(&newton.w);
+        let (gap, promised) = (newton.gap(), newton.promised()?);
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
         session.iterated(0.0, Some(&newton.w), gap.max(promised) / newton.objective);
         let stop = session.reason_to_stop();
@@ -138,7 +139,8 @@ pub fn train<M: Model>(
         best = if is_flat { best.min(gap) } else { f64::INFINITY };
         let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS;
         if near || stop.is_some() || settled {
-            let ended = newton.function.certify(rows, &newton.w, &mut duals, &mut session)?;
+            rows.let_end();
+            let ended = newton.function.certify(rows, &newton.w, &mut duals, session)?;
             if let Some(status) = ended.or(stop).or(settled.then_some(Status::OutOfPasses)) {
                 return session.finish(rows, duals, status);
             }
@@ -160,15 +162,23 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     let mut newton = Newton::begin(function, w, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
-        let promised = newton.promised();
+        let promised = match newton.promised() {
+            Err(TrainError::Stopped(_)) => break,
+            promised => promised?,
+        };
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {
             break;
         }
         if stuck >= MOST_TRIES || session.iterated(1.0, None, newton.gap() / newton.objective) {
             break;
         }
-        stuck = if newton.step(rows)? { 0 } else { stuck + 1 };
+        let went_on = match newton.step(rows) {
+            Err(TrainError::Stopped(_)) => break,
+            went_on => went_on?,
+        };
+        stuck = if went_on { 0 } else { stuck + 1 };
     }
+    rows.let_end();
     let (w, mut duals) = (newton.w, Vec::new());
     let last = w.len() - 1;
     rows.scan(|_, row, y, c| {

@@ -17,7 +17,7 @@ use crate::block::Row;
 use crate::loss::classes::{ClassLoss, Softmax};
 use crate::loss::joint::OfClass;
 use crate::newton::Rows;
-use crate::trainer::{Status, TrainError, add_row, margins_of};
+use crate::trainer::{Status, TrainError, Watch, add_row, margins_of};
 
 /// F; the weights of one column lie side by side.
 pub struct SoftmaxSum<'a> {
@@ -37,7 +37,7 @@ impl<'a> SoftmaxSum<'a> {
     pub fn bytes(classes: u64, size: u64, rows: u64) -> u64 {
         let all = classes * size;
         let matrices = BlockGram::bytes(classes, size) + Gram::bytes(all) + Factor::bytes(all);
-        matrices + 6 * 8 * all + (2 * 8 * classes + line_search::ROW_BYTES) * rows
+        matrices + 7 * 8 * all + (2 * 8 * classes + line_search::ROW_BYTES) * rows
     }
 
     /// Nothing has been looked at; rows have about `len` values.
@@ -102,15 +102,15 @@ impl Function for SoftmaxSum<'_> {
         Ok(penalty + losses)
     }
 
-    fn direction(&mut self, _w: &[f64]) -> (Vec<f64>, f64) {
+    fn direction(&mut self, _w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
         let SoftmaxSum { classes, ridge, blocks, matrix, factor, gradient, .. } = self;
         blocks.write_to(matrix);
         hold_free_columns(matrix, ridge, *classes);
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        factor.find(matrix, ridge);
+        factor.find(matrix, ridge, watch)?;
         factor.solve(matrix, ridge, &mut direction);
         let slope: f64 = direction.iter().zip(gradient.iter()).map(|(d, g)| d * g).sum();
-        (direction, -0.5 * slope)
+        Ok((direction, -0.5 * slope))
     }
 
     /// But for what intercepts ask of dual variables: Σ g²/(2ρ).
@@ -175,15 +175,26 @@ impl Model for SoftmaxSum<'_> {
         duals: &mut [f64],
         session: &mut Session,
     ) -> Result<Option<Status>, TrainError> {
-        let mut p = vec![0.0; self.classes];
-        let find = |_: usize, row: Row, (y, c): (f64, f64), betas: &mut [f64]| {
-            margins_of(row, w, self.bias, &mut p);
-            probabilities(&mut p);
-            betas.iter_mut().zip(&p).for_each(|(beta, p)| *beta = -c * p);
-            betas[y as usize] = 0.0;
-            // What others have, to the last digit.
-            betas[y as usize] = -betas.iter().sum::<f64>();
-        };
-        session.certify_joint(OfClass(Softmax), rows, w, duals, find)
+        certify(rows, w, duals, session)
     }
+}
+
+/// Certifies w with its slopes as dual variables. Returns how the run ended, if it did.
+pub fn certify(
+    rows: &mut TaskRows,
+    w: &[f64],
+    duals: &mut [f64],
+    session: &mut Session,
+) -> Result<Option<Status>, TrainError> {
+    let bias = rows.task().objective.bias;
+    let mut p = vec![0.0; rows.task().objective.width()];
+    let find = |_: usize, row: Row, (y, c): (f64, f64), betas: &mut [f64]| {
+        margins_of(row, w, bias, &mut p);
+        probabilities(&mut p);
+        betas.iter_mut().zip(&p).for_each(|(beta, p)| *beta = -c * p);
+        betas[y as usize] = 0.0;
+        // What others have, to the last digit.
+        betas[y as usize] = -betas.iter().sum::<f64>();
+    };
+    session.certify_joint(OfClass(Softmax), rows, w, duals, find)
 }

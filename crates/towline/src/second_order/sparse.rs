@@ -16,7 +16,7 @@ use super::one_output::{Look, Quadratic, RowLoss};
 use crate::block::Row;
 use crate::newton::Rows;
 use crate::penalty::soft;
-use crate::trainer::TrainError;
+use crate::trainer::{TrainError, Watch};
 
 /// Up to so many features the Hessian is that of all of them: its sums take no longer than the products of a row.
 const FEW_FEATURES: usize = 64;
@@ -148,13 +148,15 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         Ok(norm + value)
     }
 
-    fn direction(&mut self, w: &[f64]) -> (Vec<f64>, f64) {
+    fn direction(&mut self, w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
         let Look { gram, gradient, part, .. } = &self.look;
         let (from, gradient) = (self.part(w), self.part(gradient));
         let (ridge, bounds) = (self.part(part.ridge), self.part(self.bounds));
         let pull: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut to = from.clone();
-        Lasso { matrix: gram, ridge: &ridge, centre: &from, pull: &pull, bounds: &bounds }.solve(&mut to);
+        Lasso { matrix: gram, ridge: &ridge, centre: &from, pull: &pull, bounds: &bounds }.solve(&mut to, watch);
+        // What is promised holds at a minimum.
+        watch.map_or(Ok(()), Watch::check)?;
         let step: Vec<f64> = to.iter().zip(&from).map(|(to, from)| to - from).collect();
         let mut curved = vec![0.0; step.len()];
         gram.product(&ridge, &step, &mut curved);
@@ -166,7 +168,7 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         }
         // At a minimum it is no less than this, which keeps its digits where the sum cancels.
         let promised = promised.max(0.5 * square);
-        (self.whole(step), promised)
+        Ok((self.whole(step), promised))
     }
 
     /// F(w) - D(sβ) with the largest s for which sβ is feasible, but for what an intercept asks of dual variables. D(sβ) is about what a parabola through

@@ -7,7 +7,7 @@ use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts, one_scan_each};
 use super::one_output::{Quadratic, Same, Smooth};
 use super::piecewise::Turn;
-use super::rows::{StoreRows, Subset, TaskRows};
+use super::rows::{StoreRows, Subset, TaskRows, row_work};
 use super::session::Session;
 use super::softmax::SoftmaxSum;
 use super::sparse::Sparse;
@@ -15,6 +15,7 @@ use super::{few_rows, multipliers, piecewise, several_outputs, smooth};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
+use crate::newton::{Rows, Scanning};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, Shape};
@@ -74,7 +75,7 @@ pub fn train_path(
 ) -> Result<Vec<Trained>, TrainError> {
     let shape = store.shape();
     let limits = Limits::new(options);
-    let mut rows = StoreRows::open(store, chosen.in_memory, budget)?;
+    let mut rows = StoreRows::open(store, chosen.in_memory, limits.watch(), budget)?;
     if chosen.solver == Solver::Gram {
         let mut all = Vec::with_capacity(tasks.len());
         for some in one_scan_each(tasks) {
@@ -86,14 +87,19 @@ pub fn train_path(
     let reduced = match rows.memory() {
         Some(all) if by_rows => {
             let paid = budget.reserve("products of rows", few_rows::bytes(shape.rows))?;
-            Some((few_rows::reduce(all), paid))
+            match few_rows::reduce(all, limits.watch()) {
+                // The solvers will find out themselves.
+                Err(TrainError::Stopped(_)) => None,
+                reduced => Some((reduced?, paid)),
+            }
         }
         _ => None,
     };
     // Where rows are fewer than features, matrices are of rows by rows.
-    let size = if reduced.is_some() { reduced_shape(&shape) } else { shape };
+    let size = if by_rows { reduced_shape(&shape) } else { shape };
     let _paid = budget.reserve("second-order solver", bytes(&size, solver, &tasks[0].objective, in_memory))?;
     let width = tasks[0].objective.width() as u64;
+    rows.scanning = rows.scanning.with_outputs(width);
     let weights = 8 * width * (shape.columns + 1) * (tasks.len() as u64 - 1);
     let _finished = budget.reserve("weights of models that are done", weights)?;
     // Of a path, the last point keeps its dual variables; those of one model are among what the solver needs.
@@ -112,18 +118,28 @@ pub fn train_path(
         if is_point && before.is_some_and(|trained| trained.status == Status::Interrupted) {
             break;
         }
-        let session = Session::new(task, solver, &rows, &limits, observer);
+        let mut session = Session::new(task, solver, &rows, &limits, observer);
         let reduced = reduced.as_ref().map(|(rows, _)| rows);
         let start = before.map_or(&task.start_weights, |trained| &trained.weights);
         let is_near = before.is_some() || task.start.is_some() && !task.start_weights.is_empty();
-        all.push(if width > 1 {
-            several_outputs::train(&mut rows, task, (start, is_near), budget, session)?
+        rows.scanning.go_on();
+        if start.len() as u64 == width * (shape.columns + 1) {
+            session.keep(start);
+        }
+        let found = if let Some(status) = limits.look() {
+            Err(TrainError::Stopped(status))
+        } else if width > 1 {
+            several_outputs::train(&mut rows, task, (start, is_near), budget, &mut session)
         } else {
-            let run = Run { rows: &mut rows, reduced, task, start, is_near, budget, session };
+            let run = Run { rows: &mut rows, reduced, task, start, is_near, budget, session: &mut session };
             match task.objective.loss.visit_piecewise(run) {
                 Ok(trained) => trained,
                 Err(run) => task.objective.loss.visit_smooth(run).unwrap_or(Err(TrainError::NoWeight)),
-            }?
+            }
+        };
+        all.push(match found {
+            Err(TrainError::Stopped(status)) => session.end_early(&mut TaskRows::new(&mut rows, task), status)?,
+            found => found?,
         });
         if !is_path && tasks.len() > 1 {
             keep_if_wanted(&mut all[number], true, of_model, &mut kept, budget);
@@ -150,8 +166,18 @@ fn from_moments(
 ) -> Result<Vec<Trained>, TrainError> {
     let shape = rows.store().shape();
     let mut session = Session::new(&tasks[0], Solver::Gram, rows, limits, &mut *observer);
-    let Some(parts) = Parts::sum(rows, tasks, budget, || session.iterated(0.0, None, f64::NAN))? else {
-        return tasks.iter().map(|task| unsolved(rows, task, limits, &mut *observer)).collect();
+    let on_the_way = || {
+        session.iterated(0.0, None, f64::NAN);
+        match limits.look() {
+            Some(Status::Interrupted) => Err(TrainError::Stopped(Status::Interrupted)),
+            _ => Ok(()),
+        }
+    };
+    let parts = match Parts::sum(rows, tasks, budget, on_the_way) {
+        Err(TrainError::Stopped(_)) => {
+            return tasks.iter().map(|task| unsolved(rows, task, limits, &mut *observer)).collect();
+        }
+        parts => parts?,
     };
     let equations = least_squares::bytes(shape.columns, &tasks[0].objective);
     let _paid = budget.reserve("normal equations", Moments::bytes(&shape) + equations)?;
@@ -167,14 +193,15 @@ fn from_moments(
             return Err(TrainError::NoWeight);
         }
         let start = trained.last().map_or(&task.start_weights, |before| &before.weights);
-        let Solved { weights, sums, certificate, sweeps } = LeastSquares::new(sums, &task.objective).solve(Some(start));
+        let Solved { weights, sums, certificate, sweeps } =
+            LeastSquares::new(sums, &task.objective).solve(Some(start), limits.watch());
         let session = Session::new(task, Solver::Gram, rows, limits, observer);
         trained.push(session.finish_at(sweeps, (weights, sums), certificate)?);
     }
     Ok(trained)
 }
 
-/// What a run that has to end before anything is known comes to: weights of 0.
+/// What a run that is interrupted before anything is known comes to: weights of 0, if there is time to look at the targets.
 fn unsolved(
     rows: &mut StoreRows,
     task: &Task,
@@ -182,8 +209,11 @@ fn unsolved(
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
     let (mut objective, mut support) = (0.0, 0);
+    let scanning = rows.scanning.clone();
+    let mut counted = scanning.rows();
     rows.blocks(|block, first| {
         for i in 0..block.rows() {
+            counted.next()?;
             let info = block.info(i);
             if info.weight > 0.0 && task.keeps(&info, first + i as u64) {
                 let squares = info.label * info.label + block.further(i).iter().map(|y| y * y).sum::<f64>();
@@ -191,6 +221,7 @@ fn unsolved(
                 support += 1;
             }
         }
+        Ok(())
     })?;
     let nothing = vec![0.0; task.objective.width() * (rows.store().shape().columns as usize + 1)];
     let certificate = Certificate { objective, dual_objective: 0.0, multiple: 1.0, support, radius: None };
@@ -212,7 +243,7 @@ pub fn l2_part(penalty: &AnyPenalty) -> f64 {
     }
 }
 
-struct Run<'a> {
+struct Run<'a, 's> {
     rows: &'a mut StoreRows,
     /// Rows with the same products and fewer features, where there are fewer rows than features.
     reduced: Option<&'a Block>,
@@ -221,7 +252,7 @@ struct Run<'a> {
     /// Whether that is of a model like this one.
     is_near: bool,
     budget: &'a Budget,
-    session: Session<'a>,
+    session: &'a mut Session<'s>,
 }
 
 /// What all methods begin with.
@@ -287,7 +318,7 @@ fn begin_with<L: Loss>(
     Ok(ended.map(|status| (status, duals)))
 }
 
-impl SmoothLossVisitor for Run<'_> {
+impl SmoothLossVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
@@ -308,7 +339,7 @@ impl SmoothLossVisitor for Run<'_> {
     }
 }
 
-impl PiecewiseVisitor for Run<'_> {
+impl PiecewiseVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out {
@@ -328,17 +359,17 @@ impl PiecewiseVisitor for Run<'_> {
 /// Weights, dual variables of rows, and iterations.
 type Found = (Vec<f64>, Vec<f64>, u64);
 
-impl Run<'_> {
+impl Run<'_, '_> {
     /// Trains on rows as they are, unless what the task begins with will do.
     fn with_all_rows<L: Loss>(
         self,
         loss: L,
-        train: impl FnOnce(&Begin, Quadratic, &mut TaskRows, bool, &Budget, Session) -> Result<Trained, TrainError>,
+        train: impl FnOnce(&Begin, Quadratic, &mut TaskRows, bool, &Budget, &mut Session) -> Result<Trained, TrainError>,
     ) -> Result<Trained, TrainError> {
-        let Run { rows, task, start, is_near, budget, mut session, .. } = self;
+        let Run { rows, task, start, is_near, budget, session, .. } = self;
         let mut begin = Begin::of(task, start, &rows.store().shape());
         let mut rows = TaskRows::new(rows, task);
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, &mut session)? {
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut begin.w, session)? {
             return session.finish(&rows, duals, status);
         }
         train(&begin, begin.part(task.objective.bias), &mut rows, is_near, budget, session)
@@ -351,11 +382,11 @@ impl Run<'_> {
         reduced: &Block,
         solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &mut Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
-        let Run { rows, task, start, mut session, .. } = self;
+        let Run { rows, task, start, session, .. } = self;
         let shape = rows.store().shape();
         let mut rows = TaskRows::new(rows, task);
         let mut first = Begin::of(task, start, &shape).w;
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, &mut session)? {
+        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, session)? {
             return session.finish(&rows, duals, status);
         }
         drop(first);
@@ -370,10 +401,11 @@ impl Run<'_> {
         let mut w = begin.w.clone();
         for turn in 0.. {
             let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
-            let mut some = Subset::new(reduced, &known);
-            let (found, betas, iterations) =
-                solve(part, (w, count as f64), &mut some, (tolerance, turn), &mut session)?;
+            let scanning = Scanning::new(session.limits.watch(), row_work(&reduced_shape(&shape)));
+            let mut some = Subset::new(reduced, &known, scanning);
+            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), session)?;
             session.scans += iterations;
+            rows.let_end();
             known.iter().zip(&betas).for_each(|(row, &beta)| duals[row.0 as usize] = beta);
             let mut weights = vec![0.0; shape.columns as usize + 1];
             let last = weights.len() - 1;

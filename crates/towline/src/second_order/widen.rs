@@ -64,7 +64,7 @@ pub fn approach<L: SmoothLoss, R: Rows>(
         let mut newton = Newton::begin(Smooth::new(Times(Same(wide), factor), part, len), w, rows)?;
         let (mut steps, mut stopped) = (0, false);
         while steps < MOST_STEPS {
-            let left = newton.promised() / newton.objective.abs();
+            let left = newton.promised()? / newton.objective.abs();
             if left.is_nan() || left <= SOLVED {
                 break;
             }

@@ -1,9 +1,9 @@
 //! Rows become blocks, and blocks go to the learner.
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
+use super::class_order::ClassOrder;
 use super::columns::push;
 use super::finish::{Learnt, finish};
 use super::report::{StreamError, StreamReport, Watch};
@@ -38,6 +38,7 @@ pub struct Gather<'a> {
     pub busy: bool,
     pub begin: Instant,
     pub saved: (u64, Instant),
+    pub class_order: ClassOrder,
 }
 
 impl Gather<'_> {
@@ -79,7 +80,7 @@ impl Gather<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.options.stop.load(Ordering::Relaxed) {
+            if self.options.stop.is_requested() {
                 break;
             }
             let rows_due = self.options.save_rows.is_some_and(|rows| self.report.rows >= self.saved.0 + rows);
@@ -95,6 +96,7 @@ impl Gather<'_> {
         self.hand_over()?;
         self.wait()?;
         self.report.seconds = self.begin.elapsed().as_secs_f64();
+        self.report.sorted_by_class = self.class_order.is_sorted();
         self.end()?;
         let model = self.model()?.ok_or_else(|| StreamError::Rows {
             problem: match self.classes.names() {
@@ -118,6 +120,7 @@ impl Gather<'_> {
         let is_classification = self.options.loss.is_classification();
         if is_classification {
             self.classes.resolve(batch, row_classes);
+            self.class_order.see(row_classes);
         } else if !batch.classes.is_empty() {
             return Err(StreamError::Rows {
                 problem: format!("the labels are text, and the {} loss predicts numbers", self.options.loss.name()),

@@ -6,6 +6,7 @@
 //! ```
 //! Two blocks go round: kept rows are copied behind the new ones, and the block that they leave is filled next. The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
 //! and classes may appear at any time: weights grow with them, inside the budget.
+mod class_order;
 mod classes;
 mod columns;
 mod finish;
@@ -29,8 +30,6 @@ pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
 pub use run::stream;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::baselines::Baseline;
@@ -38,6 +37,7 @@ use crate::input::Progress;
 use crate::loss::AnyLoss;
 use crate::objective::Multiclass;
 use crate::order::OrderName;
+use crate::stop::Stop;
 use crate::trainer::Selection;
 
 /// How to learn from a stream.
@@ -82,7 +82,7 @@ pub struct StreamOptions {
     /// How much of the input has been read, to tell what the rest of it may need.
     pub progress: Option<Progress>,
     /// Set from outside to end with the rows that have come.
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 impl StreamOptions {
@@ -108,7 +108,7 @@ impl StreamOptions {
             save_time: None,
             threads: crate::machine::threads(),
             progress: None,
-            stop: Arc::default(),
+            stop: Stop::default(),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct StreamReport {
     pub seconds: f64,
     /// Seconds that the learner worked.
     pub solve_seconds: f64,
+    /// Whether rows came sorted by class, or nearly so; known in the end.
+    pub sorted_by_class: bool,
 }
 
 /// Sees what happens.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::class_order::ClassOrder;
 use super::gather::Gather;
 use super::learner::{self, Room};
 use super::models::{FEW_MODELS, MODEL_ROW_BYTES};
@@ -62,6 +63,7 @@ pub fn stream(
             busy: false,
             begin: Instant::now(),
             saved: (begun, Instant::now()),
+            class_order: ClassOrder::default(),
         };
         gather.run(&batches, &spare)
     });

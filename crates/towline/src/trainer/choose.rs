@@ -1,6 +1,5 @@
 //! Which solver runs, and what happens where it turns out to be slow.
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::recipes::by_coordinates;
 use super::{Cost, Limits, Observer, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
@@ -205,19 +204,19 @@ fn dual_first(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let begin = Instant::now();
+    let limits = Limits::new(options);
     let patience = Some(if other.in_memory { other.sweeps } else { OTHER_PASSES });
     let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
     let mut all = by_coordinates(store, tasks, &patient, budget, observer)?;
     let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
-    if Limits::new(options).is_interrupted() {
-        all.iter_mut().filter(|trained| slow(trained)).for_each(|trained| trained.status = Status::Interrupted);
+    if let Some(status) = limits.look() {
+        all.iter_mut().filter(|trained| slow(trained)).for_each(|trained| trained.status = status);
     }
     if !all.iter().any(slow) {
         return Ok(all);
     }
     observer.note(&format!("coordinate descent is slow on these rows; going on with {}", other.solver.name()));
-    let rest = options.max_time.map(|time| time.saturating_sub(begin.elapsed()));
+    let rest = limits.rest();
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| slow(trained)) {
         let again = Task {
             start_weights: trained.weights.clone(),

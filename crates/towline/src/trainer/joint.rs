@@ -305,6 +305,12 @@ impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
         self.room.target = target;
     }
 
+    fn at_zero(&self, info: &RowInfo, further: &[f64]) -> f64 {
+        let mut target = Vec::with_capacity(self.target_width());
+        let c = self.objective.goal(info, further, &mut target).unwrap_or(0.0);
+        if c > 0.0 { c * self.loss.value(&target, &vec![0.0; self.width]) } else { 0.0 }
+    }
+
     fn end_scan(&mut self) -> Certificate {
         let scan = std::mem::take(&mut self.scan);
         self.link.end_scan(scan)
@@ -338,5 +344,9 @@ impl<M: JointLoss, K: SideBySide> LookBack for Joint<M, K> {
 
     fn forget(&mut self) {
         self.look_back = None;
+    }
+
+    fn go_back(&mut self) -> bool {
+        self.link.go_back()
     }
 }

@@ -3,6 +3,7 @@ use std::time::Instant;
 
 use super::certificate::Certificate;
 use super::duals::{Duals, Start, rows_at_once};
+use super::limits::Limits;
 use super::plan::Plan;
 use super::problem::Problem;
 use super::problem_rows::ProblemRows;
@@ -37,6 +38,7 @@ pub struct Learner<'a> {
     rows: ProblemRows<dyn Problem>,
     task: &'a Task,
     options: &'a TrainOptions,
+    limits: Limits<'a>,
     duals: Duals,
     /// Those of some rows of the block at hand.
     block_duals: Vec<f64>,
@@ -48,6 +50,8 @@ pub struct Learner<'a> {
     pub dual_objective: f64,
     pub gap_estimate: Option<f64>,
     pub certificate: Option<Certificate>,
+    /// Visits before the last certificate, and the seconds that it took.
+    certified: (u64, f64),
     /// Its own part of the cost: sweeps, visits, and seconds of both kinds of work.
     pub cost: Cost,
     /// The dual objective when the pass began.
@@ -64,11 +68,12 @@ impl<'a> Learner<'a> {
     pub fn new(
         problem: Box<dyn Problem>,
         task: &'a Task,
-        options: &'a TrainOptions,
+        limits: Limits<'a>,
         plan: &Plan,
         rows: u64,
         budget: &Budget,
     ) -> Result<Self, TrainError> {
+        let options = limits.options();
         let mut duals = task.no_duals(rows, plan.duals_on_disk, budget)?;
         if let Some(start) = &task.start {
             duals.begin_with(start)?;
@@ -77,6 +82,7 @@ impl<'a> Learner<'a> {
             rows: ProblemRows::new(problem, options.order, options.seed),
             task,
             options,
+            limits,
             duals,
             block_duals: Vec::new(),
             by_columns: plan.solver == Solver::Columns,
@@ -85,6 +91,7 @@ impl<'a> Learner<'a> {
             dual_objective: 0.0,
             gap_estimate: None,
             certificate: None,
+            certified: (0, 0.0),
             cost: Cost::default(),
             before: 0.0,
             passes: 0,

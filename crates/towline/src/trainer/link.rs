@@ -35,6 +35,11 @@ pub trait Link: Weights + Send {
     /// The weights that were kept.
     fn remembered(&self) -> &[f64];
 
+    /// Goes back to the weights of the last certificate, if they are still there.
+    fn go_back(&mut self) -> bool {
+        false
+    }
+
     /// The weights that a certificate speaks of, by column, the constant feature last.
     fn weights(&self) -> &[f64];
 
@@ -64,6 +69,8 @@ pub struct Identity {
     v: Vec<f64>,
     bias: f64,
     scan: Scan,
+    /// Whether v holds the weights of the last certificate.
+    certified: bool,
 }
 
 impl Identity {
@@ -72,7 +79,8 @@ impl Identity {
 
     /// w = 0 for so many columns and a constant feature.
     pub fn new(columns: usize, bias: f64) -> Self {
-        Identity { w: large_zeroed(columns + 1), v: large_zeroed(columns + 1), bias, scan: Scan::default() }
+        let zeros = || large_zeroed(columns + 1);
+        Identity { w: zeros(), v: zeros(), bias, scan: Scan::default(), certified: false }
     }
 
     /// The value of the constant feature.
@@ -84,7 +92,7 @@ impl Identity {
 impl Identity {
     /// w = 0 for a stream, which has no scans.
     pub fn for_stream(columns: usize, bias: f64) -> Self {
-        Identity { w: vec![0.0; columns + 1], v: Vec::new(), bias, scan: Scan::default() }
+        Identity { w: vec![0.0; columns + 1], v: Vec::new(), bias, scan: Scan::default(), certified: false }
     }
 
     /// More columns have come; the constant feature stays the last one.
@@ -132,7 +140,7 @@ impl Link for Identity {
 
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.v.fill(0.0);
-        self.scan = Scan::default();
+        (self.scan, self.certified) = (Scan::default(), false);
     }
 
     #[inline]
@@ -143,16 +151,25 @@ impl Link for Identity {
     fn end_scan(&mut self) -> Certificate {
         let certificate = self.scan.finish(&self.w, &self.v);
         std::mem::swap(&mut self.w, &mut self.v);
+        self.certified = true;
         certificate
     }
 
     fn remember(&mut self) -> bool {
         self.v.copy_from_slice(&self.w);
+        self.certified = false;
         true
     }
 
     fn remembered(&self) -> &[f64] {
         &self.v
+    }
+
+    fn go_back(&mut self) -> bool {
+        if self.certified {
+            self.w.copy_from_slice(&self.v);
+        }
+        self.certified
     }
 
     fn weights(&self) -> &[f64] {

@@ -33,8 +33,6 @@ mod stored_duals;
 mod task;
 mod zero;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -49,7 +47,7 @@ pub use choose::Choice;
 pub(crate) use duals::DualSums;
 pub use duals::{Duals, Left, Start};
 pub(crate) use joint::Joint;
-pub(crate) use limits::Limits;
+pub(crate) use limits::{Limits, Pace, Watch};
 pub(crate) use link::{Identity, Link};
 pub use path::{Along, Chain, ToldOf, path};
 pub use plan::Plan;
@@ -71,6 +69,7 @@ use crate::columns::ColumnsError;
 use crate::objective::Objective;
 use crate::order::OrderName;
 use crate::second_order::SecondOrderError;
+use crate::stop::Stop;
 use crate::store::StoreError;
 
 /// How to train.
@@ -104,8 +103,8 @@ pub struct TrainOptions {
     pub working_set: bool,
     /// Threads, among which models are shared out. They change nothing but the time.
     pub threads: usize,
-    /// Set from outside to stop after the current sweep.
-    pub stop: Arc<AtomicBool>,
+    /// Asks to stop, from outside.
+    pub stop: Stop,
 }
 
 impl TrainOptions {
@@ -131,7 +130,7 @@ impl TrainOptions {
             patience: None,
             working_set: true,
             threads: crate::machine::threads(),
-            stop: Arc::default(),
+            stop: Stop::default(),
         }
     }
 }
@@ -353,6 +352,9 @@ pub enum TrainError {
     /// The system has no threads left.
     #[error("cannot start threads: {0}")]
     Threads(String),
+    /// It had to end before anything was known of a model.
+    #[error("{} before it was known how good the weights are: no model was written", why(.0))]
+    Stopped(Status),
     /// Steps were too long for these rows.
     #[error(
         "{method} has diverged: its weights are no numbers any more; scale the rows (towline pack --scale rows), or leave --method out"
@@ -361,4 +363,11 @@ pub enum TrainError {
         /// The method.
         method: &'static str,
     },
+}
+
+fn why(status: &Status) -> &'static str {
+    match status {
+        Status::OutOfTime => "--max-time was over",
+        _ => "the run was interrupted",
+    }
 }

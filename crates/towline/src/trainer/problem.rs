@@ -108,6 +108,9 @@ pub trait Certify {
     /// Adds a row that is wanted, whose dual variables are brought within their bounds.
     fn scan(&mut self, row: Row, info: &RowInfo, further: &[f64], duals: &mut [f64]);
 
+    /// What a row costs where all weights are 0.
+    fn at_zero(&self, info: &RowInfo, further: &[f64]) -> f64;
+
     /// What came of it. Sums over all rows that the scan made anew replace those that were updated step by step.
     fn end_scan(&mut self) -> Certificate;
 }
@@ -125,4 +128,9 @@ pub trait LookBack {
 
     /// Forgets them.
     fn forget(&mut self);
+
+    /// Goes back to the weights of the last certificate, if they are still there.
+    fn go_back(&mut self) -> bool {
+        false
+    }
 }

@@ -3,9 +3,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::Selection;
+use super::limits::Watch;
 use super::problem::Problem;
 use crate::block::RowInfo;
-use crate::order::{NewestFirst, Noting, Order, OrderName};
+use crate::order::{NewestFirst, Noting, Order, OrderName, Until};
 use crate::residents::{self, Residents, View};
 use crate::solver::Sweep;
 
@@ -55,11 +56,13 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
         self.problem.see();
     }
 
-    /// Visits the rows as the order says.
-    pub fn sweep(&mut self, residents: &Residents) -> Sweep {
+    /// Visits the rows as the order says, until `watch` says that it is enough.
+    pub fn sweep(&mut self, residents: &Residents, watch: &Watch) -> Sweep {
         self.order.begin_sweep(self.problem.rows(), &mut self.random);
         let rows = View::new(residents, &self.numbers);
-        self.problem.sweep(rows, &mut *self.order)
+        let values = residents.block.values() / residents.rows().max(1) + 1;
+        let pace = watch.pace((values * self.problem.width()) as u64);
+        self.problem.sweep(rows, &mut Until { order: &mut *self.order, pace })
     }
 
     /// The same, noting what each row is worth. The first sweep of a step visits every row once, those from `newest` on first.

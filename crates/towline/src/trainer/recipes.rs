@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::choose::train_alike;
 use super::joint::Joint;
+use super::limits::Watch;
 use super::link::Identity;
 use super::path::Chain;
 use super::plan::Plan;
@@ -78,6 +79,9 @@ fn is_alike(a: &Objective, b: &Objective) -> bool {
         && a.width() == b.width()
 }
 
+/// Models that are trained together where all rows are in memory, at most.
+const MOST_IN_MEMORY: usize = 128;
+
 /// Is given the models of a wave, and the number of the first.
 pub type TakesModels<'a, E> = dyn FnMut(usize, &mut Vec<Trained>) -> Result<(), E> + 'a;
 
@@ -95,15 +99,15 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize, plan: &Plan, budget: &Budget) -> Box<dyn Problem> {
+pub fn problem(task: &Task, columns: usize, plan: &Plan, watch: &Watch, budget: &Budget) -> Box<dyn Problem> {
     let objective = &task.objective;
     if plan.solver == Solver::Columns && plan.in_memory {
-        let room = || Room { budget: budget.clone(), bytes: plan.spare_bytes };
+        let room = || (Room { budget: budget.clone(), bytes: plan.spare_bytes }, watch.clone());
         let smooth = objective.loss.visit_smooth(ByColumn { task, columns, room: room() });
         return smooth.unwrap_or_else(|_| objective.loss.visit(ByColumn { task, columns, room: room() }));
     }
     if plan.solver == Solver::Columns
-        && let Ok(problem) = objective.loss.visit_smooth(ByColumnsOfBlocks { task, columns })
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumnsOfBlocks { task, columns, watch })
     {
         return problem;
     }
@@ -177,8 +181,8 @@ impl LossVisitor for WithLoss<'_> {
 struct ByColumn<'a> {
     task: &'a Task,
     columns: usize,
-    /// Where columns may be copied to.
-    room: Room,
+    /// Where columns may be copied to, and when the run has to end.
+    room: (Room, Watch),
 }
 
 impl ByColumn<'_> {
@@ -214,25 +218,26 @@ impl LossVisitor for ByColumn<'_> {
 struct ByColumnsOfBlocks<'a> {
     task: &'a Task,
     columns: usize,
+    watch: &'a Watch,
 }
 
 impl SmoothLossVisitor for ByColumnsOfBlocks<'_> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        let ByColumnsOfBlocks { task, columns } = self;
+        let ByColumnsOfBlocks { task, columns, watch } = self;
         let objective = task.objective.clone();
         let penalised = columns + usize::from(!objective.intercept);
         let curvature = objective.loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
                 let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
-                let solver = ColumnsOfBlock::new(Groups::new(group, penalised));
+                let solver = ColumnsOfBlock::new(Groups::new(group, penalised), watch.clone());
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
             penalty => {
                 let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
-                let solver = ColumnsOfBlock::new(Coordinates::new(penalty, penalised));
+                let solver = ColumnsOfBlock::new(Coordinates::new(penalty, penalised), watch.clone());
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
         }
@@ -247,6 +252,10 @@ impl<E: From<TrainError>> Group<'_, E> {
         let models = (tasks.len(), chain.is_none());
         let plan = Plan::for_run(&*store, &tasks[0].objective, options.solver, models, budget);
         let (plan, mut size) = plan?;
+        if plan.in_memory {
+            // Nor is any, where rows stay: models that are done make room, and those of a run that has to end are fewer that are not.
+            size = size.min(MOST_IN_MEMORY.max(options.threads));
+        }
         if let Some(chain) = &chain
             && plan.in_memory
         {
@@ -262,7 +271,11 @@ impl<E: From<TrainError>> Group<'_, E> {
             for wave in points.chunks(size) {
                 let started = chain.as_ref().and_then(|chain| chain.start(ended.len(), wave));
                 let before = run.shared_cost();
-                let mut trained = run.train(started.as_deref().unwrap_or(wave))?;
+                let wave = started.as_deref().unwrap_or(wave);
+                let mut trained = match run.reason_to_stop().filter(|_| before.passes > 0) {
+                    Some(status) => run.unlearnt(wave, status)?,
+                    None => run.train(wave)?,
+                };
                 if chain.is_some() {
                     trained.iter_mut().for_each(|trained| trained.cost = trained.cost.without(&before));
                 }

@@ -8,11 +8,13 @@ use rayon::prelude::*;
 
 use super::cache;
 use super::learner::{ABSENT, Learner, Phase};
-use super::limits::Limits;
+use super::limits::{Limits, Watch};
 use super::plan::{Plan, READ_AHEAD};
+use super::problem::Problem;
 use super::problem_rows::renumber;
 use super::recipes;
-use super::{Certificate, Cost, Observer, Solver, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use super::{Certificate, Cost, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
@@ -93,8 +95,9 @@ impl<'a> Run<'a> {
     /// Trains a wave of models together.
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
-        let problem = |task| recipes::problem(task, columns as usize, &self.plan, &self.budget);
-        let new = |task| Learner::new(problem(task), task, self.options, &self.plan, rows, &self.budget);
+        let watch = self.limits.watch();
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan, watch, &self.budget);
+        let new = |task| Learner::new(problem(task), task, self.limits.clone(), &self.plan, rows, &self.budget);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
             self.run_in_memory(&mut learners)?;
@@ -108,6 +111,49 @@ impl<'a> Run<'a> {
         learners.into_iter().map(|learner| learner.into_trained(shared)).collect()
     }
 
+    /// The models of tasks that there was no time for: all weights are 0, and how good that is depends on nothing but the targets.
+    pub fn unlearnt(&mut self, tasks: &[Task], status: Status) -> Result<Vec<Trained>, TrainError> {
+        let Shape { rows, columns, .. } = self.store.shape();
+        let watch = self.limits.watch().clone();
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan, &watch, &self.budget);
+        let problems = tasks.iter().map(|task| (task, problem(task), 0.0));
+        let mut models: Vec<(&Task, Box<dyn Problem>, f64)> = problems.collect();
+        let mut add = |block: &Block, first: u64| {
+            let of_model = |(task, problem, objective): &mut (&Task, Box<dyn Problem>, f64)| {
+                for i in 0..block.rows() {
+                    let info = block.info(i);
+                    if problem.wants(&info) && task.keeps(&info, first + i as u64) {
+                        *objective += problem.at_zero(&info, block.further(i));
+                    }
+                }
+            };
+            self.threads.install(|| models.par_iter_mut().for_each(of_model));
+        };
+        if self.plan.in_memory {
+            add(&self.residents.block, 0);
+        } else {
+            (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
+            while let Some(block) = self.reader.take()? {
+                Work::Reading.goes_on(&watch)?;
+                add(&block, self.first_rows[block.id().0 as usize]);
+            }
+        }
+        let cost = self.shared_cost();
+        let solver = if self.plan.solver == Solver::Columns { Solver::Columns } else { Solver::Dual };
+        let model = |(task, problem, objective): (&Task, Box<dyn Problem>, f64)| {
+            let certificate = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+            let duals = task.no_duals(rows, self.plan.duals_on_disk, &self.budget)?;
+            let (weights, sums) = (problem.into_weights(), Vec::new());
+            Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline: None })
+        };
+        models.into_iter().map(model).collect()
+    }
+
+    /// Why nothing goes any further.
+    pub fn reason_to_stop(&self) -> Option<Status> {
+        self.limits.look()
+    }
+
     /// What reading has cost so far.
     pub fn shared_cost(&self) -> Cost {
         Cost { seconds: self.limits.seconds(), ..self.cost }
@@ -117,7 +163,7 @@ impl<'a> Run<'a> {
     fn run_in_memory(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         if self.cost.passes == 0 && self.store.resident().is_none() {
             self.blocks().into_iter().for_each(|id| self.reader.request(id));
-            self.take_blocks(usize::MAX, learners)?;
+            self.take_blocks(usize::MAX, Work::Reading, learners)?;
         } else {
             learners.iter_mut().for_each(Learner::join_late);
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
@@ -125,11 +171,11 @@ impl<'a> Run<'a> {
         self.cost.passes = 1;
         self.turn(learners);
         loop {
-            let (residents, limits) = (&self.residents, &self.limits);
+            let residents = &self.residents;
             let looked = Instant::now();
             let alone = learners.len() == 1;
             each(&self.threads, learners, |learner| {
-                learner.run_resident(residents, limits, || alone || looked.elapsed() > LOOK)
+                learner.run_resident(residents, || alone || looked.elapsed() > LOOK)
             })?;
             self.observe(learners);
             if learners.iter().all(|learner| learner.is_done()) {
@@ -149,10 +195,15 @@ impl<'a> Run<'a> {
                 self.prepare_to_leave_features_out(learners);
             }
             let groups = if training { self.groups() } else { vec![self.blocks()] };
+            let begin = Instant::now();
             let whole = self.pass(&groups, training, learners)?;
             self.cost.passes += 1;
+            if whole && (!training || self.cost.certify_seconds == 0.0) {
+                // What a scan takes, or at most so until there has been one.
+                self.limits.watch().reserve(begin.elapsed().as_secs_f64());
+            }
             if whole {
-                each(&self.threads, learners, |learner| learner.end_pass(&self.limits))?;
+                each(&self.threads, learners, Learner::end_pass)?;
             } else {
                 // The state of all models is certified by one more pass, whatever they were at.
                 learners.iter_mut().try_for_each(Learner::begin_scan)?;
@@ -169,12 +220,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Goes over the blocks in this order, a step for each group. False if somebody has asked to stop on the way.
+    /// Goes over the blocks in this order, a step for each group. False if it had to end on the way.
     fn pass(&mut self, groups: &[Vec<BlockId>], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
         // The reader runs ahead over the whole pass, across steps.
         groups.iter().flatten().for_each(|&id| self.reader.request(id));
+        let work = if training { Work::Training } else { Work::Reading };
         for group in groups {
-            self.take_blocks(group.len(), learners)?;
+            if !self.take_blocks(group.len(), work, learners)? {
+                return Ok(false);
+            }
             if !training {
                 continue;
             }
@@ -184,12 +238,13 @@ impl<'a> Run<'a> {
                 Phase::Training => learner.solve_step(residents),
                 _ => Ok(()),
             })?;
-            self.keep_informative(learners);
-            self.observe(learners);
-            if self.limits.is_interrupted() {
+            if self.limits.look().is_some() {
+                self.observe(learners);
                 self.reader.forget()?;
                 return Ok(false);
             }
+            self.keep_informative(learners);
+            self.observe(learners);
         }
         Ok(true)
     }
@@ -205,22 +260,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody trains on.
-    fn take_blocks(&mut self, blocks: usize, learners: &mut [Learner]) -> Result<(), TrainError> {
+    /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody trains on. False if it had to
+    /// end on the way.
+    fn take_blocks(&mut self, blocks: usize, work: Work, learners: &mut [Learner]) -> Result<bool, TrainError> {
         let mut places = Vec::new();
         for _ in 0..blocks {
             let waiting = Instant::now();
             let Some(block) = self.reader.take()? else { break };
             self.cost.read_seconds += waiting.elapsed().as_secs_f64();
+            if !work.goes_on(self.limits.watch())? {
+                drop(block);
+                self.reader.forget()?;
+                return Ok(false);
+            }
             let id = block.id().0 as usize;
             self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
             let first = self.first_rows[id];
             self.turns.count(&block);
             self.make_resident(&block, first, learners, &mut places);
-            let (places, residents) = (&places[..], &self.residents);
-            each(&self.threads, learners, |learner| learner.take(&block, first, places, residents))?;
+            let (places, residents, watch) = (&places[..], &self.residents, self.limits.watch());
+            each(&self.threads, learners, |learner| match work.goes_on(watch)? {
+                true => learner.take(&block, first, places, residents),
+                false => Ok(()),
+            })?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Where each row of the block is in memory from now on: nowhere, if it is there already or nobody trains on it.
@@ -272,6 +336,27 @@ impl<'a> Run<'a> {
         };
         let models: Vec<&[f64]> = learners.iter().map(Learner::weights).collect();
         self.observer.step(&step, &WeightsNow { models: &models });
+    }
+}
+
+/// What blocks are read for.
+#[derive(Clone, Copy)]
+enum Work {
+    /// To train on some of them, which may end at any time.
+    Training,
+    /// To have all of them: without, there is nothing to train on, or nothing is known of what was trained.
+    Reading,
+}
+
+impl Work {
+    /// Whether the next block is worth it.
+    fn goes_on(self, watch: &Watch) -> Result<bool, TrainError> {
+        match (watch.look(), self) {
+            (None, _) => Ok(true),
+            (Some(_), Work::Training) => Ok(false),
+            (Some(status), Work::Reading) if !watch.lets_end(status) => Err(TrainError::Stopped(status)),
+            (Some(_), Work::Reading) => Ok(true),
+        }
     }
 }
 

@@ -40,6 +40,11 @@ pub trait SideBySide: Send {
     /// Keeps the weights of now as the V of [`scanned`](Self::scanned), if there is room for that until the next scan.
     fn remember(&mut self) -> bool;
 
+    /// Goes back to the weights of the last certificate, if they are still there.
+    fn go_back(&mut self) -> bool {
+        false
+    }
+
     /// The weights that a certificate speaks of, by column, the constant feature last.
     fn weights(&self) -> &[f64];
 
@@ -61,13 +66,15 @@ pub struct Plain {
     bias: f64,
     width: usize,
     penalty: AnyPenalty,
+    /// Whether v holds the weights of the last certificate.
+    certified: bool,
 }
 
 impl Plain {
     /// W = 0 for so many columns and a constant feature.
     pub fn new(columns: usize, width: usize, bias: f64) -> Self {
         let zeros = || large_zeroed((columns + 1) * width);
-        Plain { w: zeros(), v: zeros(), bias, width, penalty: AnyPenalty::default() }
+        Plain { w: zeros(), v: zeros(), bias, width, penalty: AnyPenalty::default(), certified: false }
     }
 }
 
@@ -75,7 +82,7 @@ impl Plain {
     /// W = 0 for a stream, which has no scans.
     pub fn for_stream(columns: usize, width: usize, bias: f64) -> Self {
         let w = large_zeroed((columns + 1) * width);
-        Plain { w, v: Vec::new(), bias, width, penalty: AnyPenalty::default() }
+        Plain { w, v: Vec::new(), bias, width, penalty: AnyPenalty::default(), certified: false }
     }
 
     /// More columns have come; the constant feature stays the last one.
@@ -148,23 +155,33 @@ impl SideBySide for Plain {
 
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
         self.v.fill(0.0);
+        self.certified = false;
         (ProximalScan::new(None), None)
     }
 
     fn scanned(&mut self) -> Scanned<'_> {
-        let Plain { w, v, bias, width, penalty } = self;
+        let Plain { w, v, bias, width, penalty, .. } = self;
         Scanned { w, v, penalty, bias: *bias, intercept: false, width: *width }
     }
 
     fn end_scan(&mut self, scan: ProximalScan) -> Certificate {
         let certificate = scan.finish(self.scanned());
         std::mem::swap(&mut self.w, &mut self.v);
+        self.certified = true;
         certificate
     }
 
     fn remember(&mut self) -> bool {
         self.v.copy_from_slice(&self.w);
+        self.certified = false;
         true
+    }
+
+    fn go_back(&mut self) -> bool {
+        if self.certified {
+            self.w.copy_from_slice(&self.v);
+        }
+        self.certified
     }
 
     fn weights(&self) -> &[f64] {

@@ -168,6 +168,11 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
         self.link.scan(self.loss, row, &state);
     }
 
+    fn at_zero(&self, info: &RowInfo, _further: &[f64]) -> f64 {
+        let (y, c) = self.objective.row(info);
+        c * self.loss.value(y, 0.0)
+    }
+
     fn end_scan(&mut self) -> Certificate {
         self.link.end_scan()
     }
@@ -193,5 +198,9 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> LookBack for Single<L, K, S> {
 
     fn forget(&mut self) {
         self.look_back = None;
+    }
+
+    fn go_back(&mut self) -> bool {
+        self.link.go_back()
     }
 }

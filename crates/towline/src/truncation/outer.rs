@@ -1,6 +1,6 @@
 //! The series of convex problems.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Beginning;
 use super::start::{Sample, first_model, weights_of};
@@ -54,7 +54,7 @@ pub(crate) fn train_from(
         let convex_options = TrainOptions {
             tolerance: options.tolerance,
             max_passes: options.max_passes.saturating_sub(series.cost.passes).max(1),
-            max_time: options.max_time.map(|limit| left(limit, limits)),
+            max_time: limits.rest(),
             order: options.order,
             cache_share: options.cache_share,
             selection: options.selection,
@@ -110,11 +110,6 @@ pub(crate) fn train_from(
         }
         return Ok(series.end(status, certificate, duals, limits));
     }
-}
-
-/// What is left of the time, a little at least.
-fn left(limit: Duration, limits: &Limits) -> Duration {
-    limit.saturating_sub(Duration::from_secs_f64(limits.seconds())).max(Duration::from_millis(1))
 }
 
 /// All rows but the outliers.

@@ -5,7 +5,6 @@ use super::{Learner, Phase};
 use crate::block::Block;
 use crate::trainer::certificate::Certificate;
 use crate::trainer::duals::DualSums;
-use crate::trainer::limits::Limits;
 use crate::trainer::{Centre, Status, TrainError};
 
 /// A pass that raised the dual objective by less than this many tolerances may be one of the last.
@@ -13,13 +12,13 @@ const NEAR: f64 = 10.0;
 
 impl Learner<'_> {
     /// Every block of a pass has come.
-    pub fn end_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+    pub fn end_pass(&mut self) -> Result<(), TrainError> {
         match self.phase {
             Phase::Done(_) => Ok(()),
             Phase::Scanning => {
                 let gap = self.end_scan();
                 self.proximal_steps.note(gap);
-                self.phase = match limits.reason_to_stop(self.passes) {
+                self.phase = match self.limits.reason_to_stop(self.passes) {
                     _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
                     Some(status) => Phase::Done(status),
                     None if self.progress.is_hopeless(self.passes as f64, gap) => Phase::Done(Status::OutOfPatience),
@@ -28,11 +27,11 @@ impl Learner<'_> {
                 self.begin_look_back();
                 Ok(())
             }
-            Phase::Training => self.end_training_pass(limits),
+            Phase::Training => self.end_training_pass(),
         }
     }
 
-    fn end_training_pass(&mut self, limits: &Limits) -> Result<(), TrainError> {
+    fn end_training_pass(&mut self) -> Result<(), TrainError> {
         if self.cost.visits == 0 {
             return Err(TrainError::NoWeight);
         }
@@ -43,7 +42,7 @@ impl Learner<'_> {
         self.end_look_back();
         // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
         let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
-        let stop = limits.reason_to_stop(self.passes).is_some();
+        let stop = self.limits.reason_to_stop(self.passes).is_some();
         let is_hopeless = self.gap_estimate.is_some_and(|gap| self.progress.is_hopeless(self.passes as f64, gap));
         if stop || is_near || is_hopeless || (self.is_proximal() && self.proximal_steps.is_due()) {
             return self.begin_scan();

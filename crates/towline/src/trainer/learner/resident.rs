@@ -3,20 +3,22 @@ use std::time::Instant;
 
 use super::Learner;
 use crate::residents::{Residents, View};
+use crate::trainer::certificate::Certificate;
 use crate::trainer::duals::DualSums;
 use crate::trainer::learner::Phase;
-use crate::trainer::limits::Limits;
 use crate::trainer::{Cost, Status, TrainError};
 
 /// At most this often the dual variables are saved: sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;
+/// Rows between two looks at what is left of the time for a last certificate.
+const ROWS: usize = 1 << 14;
 
 impl Learner<'_> {
+    /// The gap, by a scan; infinite if there was no time for that.
     fn certify_resident(&mut self, residents: &Residents) -> Result<f64, TrainError> {
         let begin = Instant::now();
         if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
-            self.cost.certify_seconds += begin.elapsed().as_secs_f64();
-            return Ok(self.take_certificate(certificate));
+            return Ok(self.note_certificate(certificate, begin));
         }
         let mut sums = DualSums::default();
         if self.task.objective.intercept {
@@ -30,37 +32,64 @@ impl Learner<'_> {
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
         for i in 0..self.rows.problem.rows() {
+            if i % ROWS == 0 && self.limits.watch().is_grace_over() {
+                return Ok(f64::INFINITY);
+            }
             let slack = self.rows.problem.scan_own(rows.row(i), i);
             self.rows.order.revise(i, slack);
         }
-        let gap = self.end_scan();
-        self.cost.certify_seconds += begin.elapsed().as_secs_f64();
-        Ok(gap)
+        let certificate = self.rows.problem.end_scan();
+        Ok(self.note_certificate(certificate, begin))
+    }
+
+    fn note_certificate(&mut self, certificate: Certificate, begin: Instant) -> f64 {
+        let seconds = begin.elapsed().as_secs_f64();
+        self.cost.certify_seconds += seconds;
+        self.certified = (self.cost.visits, seconds);
+        self.take_certificate(certificate)
+    }
+
+    /// The run has to end: finds out how good the weights are if there is time for that, goes back to those of the last certificate if there is not,
+    /// and to none at all where there is no certificate.
+    fn certify_in_time(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        let is_known = self.certificate.is_some() && self.certified.0 == self.cost.visits;
+        let is_time = self.limits.watch().has_time_for(self.certified.1);
+        if is_known || is_time && self.certify_resident(residents)?.is_finite() || self.rows.problem.go_back() {
+            return Ok(());
+        }
+        let cost = |&number: &u32| {
+            let (block, i) = (&residents.block, number as usize);
+            self.rows.problem.at_zero(&block.info(i), block.further(i))
+        };
+        let objective = self.rows.numbers.iter().map(cost).sum();
+        // No loss is less than 0, and neither is the optimum.
+        let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+        self.take_certificate(of_zero);
+        Ok(())
     }
 
     /// Everything is resident: sweeps and certifies until it is done, or until `pause` says so after a sweep.
-    pub fn run_resident(
-        &mut self,
-        residents: &Residents,
-        limits: &Limits,
-        pause: impl Fn() -> bool,
-    ) -> Result<(), TrainError> {
+    pub fn run_resident(&mut self, residents: &Residents, pause: impl Fn() -> bool) -> Result<(), TrainError> {
         if self.cost.sweeps == 0 && self.begin_resident(residents)? {
             return self.end_resident(residents, Status::Converged);
         }
         while !self.is_done() {
+            let before = self.cost.visits;
             let mut sweep = self.sweep(residents)?;
             for _ in 1..self.rows.problem.sweeps() {
                 sweep = self.sweep(residents)?;
             }
-            self.advance();
+            // Without a visit there is nothing to go on from, and a certificate may stay what it is.
+            if self.cost.visits > before {
+                self.advance();
+            }
             // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
             let passes = match self.by_columns {
                 true => self.cost.sweeps,
                 false => self.cost.visits / self.rows.problem.rows() as u64,
             };
-            if let Some(status) = limits.reason_to_stop(passes) {
-                self.certify_resident(residents)?;
+            if let Some(status) = self.limits.reason_to_stop(passes) {
+                self.certify_in_time(residents)?;
                 return self.end_resident(residents, status);
             }
             let is_due = match self.is_proximal() {
@@ -96,7 +125,7 @@ impl Learner<'_> {
             return Err(TrainError::NoWeight);
         }
         self.rows.begin_step();
-        if self.task.start.is_none() {
+        if self.task.start.is_none() || self.limits.look().is_some() {
             return Ok(false);
         }
         // The first scan sums up w; only the second one tells how good it is.

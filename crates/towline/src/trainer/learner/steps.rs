@@ -39,7 +39,7 @@ impl Learner<'_> {
         for _ in 0..most {
             let gain = self.sweep(residents)?.gain;
             let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
-            if self.options.rounds.is_none() && !pays {
+            if self.options.rounds.is_none() && !pays || self.limits.look().is_some() {
                 break;
             }
         }
@@ -50,7 +50,7 @@ impl Learner<'_> {
     fn sweep_until_solved(&mut self, residents: &Residents) -> Result<(), TrainError> {
         for _ in 0..self.options.rounds.unwrap_or(MOST_SWEEPS_OF_A_BLOCK) {
             self.sweep(residents)?;
-            if self.advance() <= SOLVED {
+            if self.advance() <= SOLVED || self.limits.look().is_some() {
                 break;
             }
         }
@@ -59,7 +59,7 @@ impl Learner<'_> {
 
     pub(super) fn sweep(&mut self, residents: &Residents) -> Result<Sweep, TrainError> {
         let begin = Instant::now();
-        let sweep = self.rows.sweep(residents);
+        let sweep = self.rows.sweep(residents, self.limits.watch());
         self.cost.solve_seconds += begin.elapsed().as_secs_f64();
         self.cost.sweeps += 1;
         self.cost.visits += sweep.visits;

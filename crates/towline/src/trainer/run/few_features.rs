@@ -3,7 +3,7 @@
 //! This is the working set of features of celer (Massias et al. 2018), around the disk: two passes a round, one that gathers and one that certifies; and just the second where what
 //! the round before has gathered will do, as it does for several points of a path. The problem of few features is a problem like any other, so that the trainer itself solves it.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{Learner, Run};
 use crate::block::Block;
@@ -129,7 +129,7 @@ impl Run<'_> {
         }
         let mut active: Vec<&mut Learner> = learners.iter_mut().filter(|learner| !learner.is_done()).collect();
         let can = |learner: &&mut Learner| learner.knows_sums() && learner.may_leave_features_out();
-        if active.iter().all(can) && !self.limits.is_interrupted() {
+        if active.iter().all(can) && self.limits.look().is_none() {
             let gap = gaps(&active).reduce(f64::max);
             if gap.is_none_or(|gap| self.turns.has_paid(gap)) && self.round(&mut active)? {
                 return Ok(());
@@ -216,7 +216,7 @@ impl Run<'_> {
             let Some(block) = self.reader.take()? else { break };
             self.cost.read_seconds += waiting.elapsed().as_secs_f64();
             self.cost.bytes_read += self.store.blocks()[block.id().0 as usize].stored_bytes;
-            if self.limits.is_interrupted() {
+            if self.limits.look().is_some() {
                 drop(block);
                 self.reader.forget()?;
                 return Ok(None);
@@ -238,11 +238,10 @@ impl Run<'_> {
         let (of_gap, of_tolerance) = PARTS;
         let gap = gaps(active).reduce(f64::min);
         let tolerance = (of_gap * gap.unwrap_or(0.0)).max(of_tolerance * self.options.tolerance);
-        let seconds = Duration::from_secs_f64(self.limits.seconds());
         let options = TrainOptions {
             tolerance,
             max_passes: MOST_STEPS,
-            max_time: self.options.max_time.map(|limit| limit.saturating_sub(seconds)),
+            max_time: self.limits.rest(),
             solver: Solver::Columns,
             ..self.options.with_tasks(tasks)
         };

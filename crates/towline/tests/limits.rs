@@ -1,0 +1,157 @@
+//! A run that has to end does so soon, wherever it is, and what it returns is certified all the same.
+//!
+//! No clock is involved: a request to stop makes itself at the k-th look, for every k of a short run. What is done after it is counted in looks, each of
+//! which stands for a bounded amount of work, and in blocks that are read.
+mod labelled;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use labelled::{COLUMNS, PlainRow, loss, margin, memory_store, objective, rows};
+use towline::block::Block;
+use towline::budget::Budget;
+use towline::loss::Loss;
+use towline::objective::Objective;
+use towline::penalty::{AnyPenalty, Penalty};
+use towline::stop::Stop;
+use towline::store::{BlockId, BlockInfo, BlockStore, MemoryStore, ReadBuffers, Shape, StoreError};
+use towline::trainer::{Plan, Solver, Status, Task, TrainError, TrainOptions, Trained, train_all};
+
+const ROWS: usize = 300;
+/// Looks after the request, at most: each scan, sweep and factorisation that ends the run has one or two, for each of its models.
+const MOST_LOOKS: u64 = 60;
+
+/// Counts the blocks that are read.
+#[derive(Debug)]
+struct Counting {
+    store: Arc<MemoryStore>,
+    blocks: AtomicU64,
+}
+
+impl BlockStore for Counting {
+    fn shape(&self) -> Shape {
+        self.store.shape()
+    }
+
+    fn blocks(&self) -> &[BlockInfo] {
+        self.store.blocks()
+    }
+
+    fn read(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+        self.store.read(id, buffers, into)
+    }
+}
+
+struct Case {
+    name: &'static str,
+    options: TrainOptions,
+    in_memory: bool,
+}
+
+fn case(name: &'static str, loss_name: &str, penalty: &str, solver: Solver, in_memory: bool) -> Case {
+    let mut objective = objective(loss(loss_name), 10.0, 0.5, None);
+    objective.penalty = AnyPenalty::from_name(penalty, 1.0, 0.5, None).unwrap();
+    let options = TrainOptions { solver, tolerance: 1e-10, seed: 3, threads: 1, ..TrainOptions::new(objective) };
+    Case { name, options, in_memory }
+}
+
+fn cases() -> Vec<Case> {
+    let mut all = vec![
+        case("dual", "hinge", "l2", Solver::Dual, true),
+        case("dual by blocks", "logistic", "l2", Solver::Dual, false),
+        case("proximal by blocks", "squared-hinge", "l1", Solver::Dual, false),
+        case("columns", "logistic", "l1", Solver::Columns, true),
+        case("newton", "logistic", "l2", Solver::Newton, true),
+        case("newton by scans", "squared-hinge", "l2", Solver::Newton, false),
+        case("newton with kinks", "logistic", "l1", Solver::Newton, true),
+        case("newton after wider losses", "huber", "l2", Solver::Newton, true),
+        case("multipliers", "hinge", "l2", Solver::Multipliers, true),
+        case("sums of products", "squared", "l2", Solver::Gram, true),
+        case("lasso", "squared", "l1", Solver::Gram, true),
+    ];
+    // Several models, one after the other where not all of them fit.
+    for (name, in_memory) in [("several", true), ("several by blocks", false)] {
+        let mut several = case(name, "hinge", "l2", Solver::Dual, in_memory);
+        let objective = several.options.tasks[0].objective.clone();
+        several.options.tasks = [0.1, 1.0, 10.0].map(|c| Task::new(Objective { c, ..objective.clone() })).into();
+        all.push(several);
+    }
+    all
+}
+
+fn budget(case: &Case, store: &MemoryStore) -> Budget {
+    if case.in_memory {
+        return Budget::unlimited();
+    }
+    let objective = &case.options.tasks[0].objective;
+    let whole = Plan::for_models(store, objective, 1, &Budget::unlimited()).unwrap();
+    let fixed = whole.weight_bytes + whole.dual_bytes + whole.read_ahead_bytes;
+    let budget = Budget::new((fixed + whole.resident_bytes / 2).max(whole.least_bytes));
+    assert!(!Plan::for_models(store, objective, 1, &budget).unwrap().in_memory);
+    budget
+}
+
+/// F at the weights, from its definition.
+fn value(rows: &[PlainRow], objective: &Objective, w: &[f64]) -> f64 {
+    let losses = rows.iter().map(|row| {
+        let (y, c) = objective.row(&row.0);
+        c * objective.loss.value(y, margin(row, w, objective))
+    });
+    objective.penalty.value(w) + losses.sum::<f64>()
+}
+
+/// The certificate is right about the weights, and its bound is none that a better model breaks.
+fn check(rows: &[PlainRow], task: &Task, trained: &Trained, optimum: f64, name: &str) {
+    let found = value(rows, &task.objective, &trained.weights);
+    let certificate = &trained.certificate;
+    assert_eq!(trained.weights.len(), COLUMNS + 1, "{name}");
+    let noise = 1e-9 * (1.0 + optimum.abs());
+    assert!(found <= certificate.objective + noise, "{name}: {found} above {certificate:?}");
+    assert!(certificate.dual_objective <= optimum + noise, "{name}: {optimum} below {certificate:?}");
+}
+
+#[test]
+fn runs_end_soon_after_any_look() {
+    let rows = rows(ROWS, 0.1, 5);
+    let memory = memory_store(&rows, 12);
+    for case in cases() {
+        let run = |stop: Stop| {
+            let store = Arc::new(Counting { store: memory.clone(), blocks: AtomicU64::new(0) });
+            let options =
+                TrainOptions { stop, ..case.options.with_tasks(case.options.tasks.iter().map(again).collect()) };
+            let trained = train_all(store.clone(), &options, &budget(&case, &memory), &mut ());
+            (trained, options.stop.looks(), store.blocks.load(Ordering::Relaxed))
+        };
+        let (whole, all_looks, all_blocks) = run(Stop::default());
+        let whole = whole.unwrap();
+        let mut interrupted = 0;
+        let mut look = 1;
+        while look <= all_looks {
+            let name = format!("{}, look {look} of {all_looks}", case.name);
+            let (trained, looks, blocks) = run(Stop::at_look(look));
+            assert!(looks <= look + MOST_LOOKS, "{name}: {looks}");
+            // What was being read, and one scan for the certificates.
+            assert!(blocks <= all_blocks + 2 * 12 + 4, "{name}: {blocks} of {all_blocks}");
+            match trained {
+                Ok(trained) => {
+                    assert_eq!(trained.len(), case.options.tasks.len(), "{name}");
+                    for ((model, best), task) in trained.iter().zip(&whole).zip(&case.options.tasks) {
+                        check(&rows, task, model, best.certificate.objective, &name);
+                        interrupted += u64::from(model.status == Status::Interrupted);
+                    }
+                }
+                // Nothing was known yet.
+                Err(TrainError::Stopped(Status::Interrupted)) => interrupted += 1,
+                Err(error) => panic!("{name}: {error}"),
+            }
+            // All of the first ones, and then ever fewer.
+            look += 1 + look / 4;
+        }
+        assert!(interrupted > 0, "{}: {all_looks} looks", case.name);
+    }
+}
+
+fn again(task: &Task) -> Task {
+    Task::new(task.objective.clone())
+}
