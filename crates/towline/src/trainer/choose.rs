@@ -74,11 +74,7 @@ pub(super) fn train_alike(
     let choice = Choice::new(&**store, &tasks[0].objective, options.solver, budget)?;
     match choice {
         Choice { candidate: Some(found), solver, .. } if solver == found.solver => {
-            let trained = second_order::train_all(store.clone(), tasks, &found, options, budget, observer)?;
-            match options.solver {
-                Solver::Auto => finish_by_rows(store, tasks, trained, options, budget, observer),
-                _ => Ok(trained),
-            }
+            by_second_order(store, tasks, &found, options, budget, observer)
         }
         Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
         Choice { solver: Solver::Newton, .. } => {
@@ -96,6 +92,21 @@ pub(super) fn train_alike(
         }
         Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer)
             .map_err(|error| least_of_any(error, &**store, &tasks[0].objective, options.solver, budget)),
+    }
+}
+
+fn by_second_order(
+    store: &Arc<dyn BlockStore>,
+    tasks: &[Task],
+    found: &Candidate,
+    options: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Trained>, TrainError> {
+    let trained = second_order::train_all(store.clone(), tasks, found, options, budget, observer)?;
+    match options.solver {
+        Solver::Auto => finish_by_rows(store, tasks, trained, options, budget, observer),
+        _ => Ok(trained),
     }
 }
 
@@ -207,7 +218,11 @@ fn dual_first(
     let limits = Limits::new(options);
     let patience = Some(if other.in_memory { other.sweeps } else { OTHER_PASSES });
     let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
-    let mut all = by_coordinates(store, tasks, &patient, budget, observer)?;
+    let mut all = match by_coordinates(store, tasks, &patient, budget, observer) {
+        // It needs more memory than the other one.
+        Err(TrainError::Budget(_)) => return by_second_order(store, tasks, other, options, budget, observer),
+        found => found?,
+    };
     let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
     if let Some(status) = limits.look() {
         all.iter_mut().filter(|trained| slow(trained)).for_each(|trained| trained.status = status);
