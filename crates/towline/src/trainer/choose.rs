@@ -206,6 +206,9 @@ fn set_aside(
     Ok((Start::Duals(duals, 1.0), None))
 }
 
+/// Weights with a larger gap than this are a worse start than none.
+const SOME_GAP: f64 = 0.5;
+
 /// Coordinate descent as long as it is expected to end sooner; models that it gave up go on with the other solver.
 fn dual_first(
     store: &Arc<dyn BlockStore>,
@@ -233,8 +236,9 @@ fn dual_first(
     observer.note(&format!("coordinate descent is slow on these rows; going on with {}", other.solver.name()));
     let rest = limits.rest();
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| slow(trained)) {
+        let is_known = trained.certificate.relative_gap() <= SOME_GAP;
         let again = Task {
-            start_weights: trained.weights.clone(),
+            start_weights: if is_known { trained.weights.clone() } else { Vec::new() },
             rows: task.rows.clone(),
             checkpoint: task.checkpoint.clone(),
             ..Task::new(task.objective.clone())

@@ -4,6 +4,8 @@
 
 /// The part of the other solver's work after which a run is judged.
 const FIRST_JUDGEMENT: f64 = 0.2;
+/// A run whose gap is still this part of the objective is judged earlier, after this part of the other's work: it has hardly moved.
+const STANDSTILL: (f64, f64) = (0.95, 0.05);
 /// Between two looks at the gap goes this part of it, at most.
 const LOOK: f64 = 0.05;
 
@@ -31,6 +33,9 @@ impl Progress {
     pub fn is_hopeless(&mut self, sweeps: f64, gap: f64) -> bool {
         self.gaps.push((sweeps, gap));
         let Some(patience) = self.patience else { return false };
+        if gap >= STANDSTILL.0 && sweeps >= STANDSTILL.1 * patience {
+            return true;
+        }
         if sweeps < FIRST_JUDGEMENT * patience {
             return false;
         }
@@ -49,9 +54,11 @@ mod tests {
     #[test]
     fn a_run_that_stands_still_is_given_up_and_a_fast_one_is_not() {
         let mut slow = Progress::new(Some(100.0), 1e-3);
-        assert!(slow.is_due(6.0) && !slow.is_hopeless(6.0, 1.0) && !slow.is_due(7.0));
-        assert!(!slow.is_hopeless(15.0, 0.99), "too early to tell");
-        assert!(slow.is_hopeless(25.0, 0.98));
+        assert!(slow.is_due(6.0) && !slow.is_hopeless(6.0, 0.9) && !slow.is_due(7.0));
+        assert!(!slow.is_hopeless(15.0, 0.89), "too early to tell");
+        assert!(slow.is_hopeless(25.0, 0.88));
+        let mut still = Progress::new(Some(100.0), 1e-3);
+        assert!(!still.is_hopeless(4.0, 1.0) && still.is_hopeless(6.0, 0.99));
         let mut fast = Progress::new(Some(100.0), 1e-3);
         // An order of magnitude in ten sweeps.
         assert!((1..6).all(|k| !fast.is_hopeless(10.0 * f64::from(k), 10f64.powi(-k))));
