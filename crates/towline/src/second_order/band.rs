@@ -1,8 +1,9 @@
 //! How far from their kinks rows are on a parabola, at first (multipliers.rs).
 //!
-//! The wider the band, the fewer Newton steps its problem takes, and the larger the gap of its solution. With weights from a sample
-//! the margins are about right, and say how large that would be. Where each step reads all rows, the band is as narrow
-//! as the tolerance asks for from the start: that takes longer than one problem after another does, and reads less.
+//! The wider the band, the fewer Newton steps its problem takes, and the larger the gap of its solution. With weights
+//! from a sample the margins are about right, and say how large that would be. Where each step reads all rows, the band
+//! is as narrow as the tolerance asks for from the start: that takes longer than one problem after another does, and
+//! reads less.
 use super::one_output::Quadratic;
 use crate::loss::PiecewiseLinear;
 use crate::newton::Rows;
@@ -66,7 +67,8 @@ impl Terms {
 }
 
 impl Band {
-    /// For weights that are near those to be found, or 0; one scan. As narrow as the gap `tolerance` asks for, if that is given.
+    /// For weights that are near those to be found, or 0; one scan. As narrow as the gap `tolerance` asks for, if that
+    /// is given.
     pub fn of<L: PiecewiseLinear, R: Rows>(
         loss: L,
         part: Quadratic,
@@ -89,7 +91,8 @@ impl Band {
             false => distances.select_nth_unstable_by(at, f64::total_cmp).1.max(NARROWEST),
         };
         if w.iter().all(|w| *w == 0.0) {
-            // Without a model to begin with: rows weigh no more than the penalty, which is solved in a few steps whatever comes of them.
+            // Without a model to begin with: rows weigh no more than the penalty, which is solved in a few steps
+            // whatever comes of them.
             let ridge = part.ridge.iter().fold(NARROWEST, |most: f64, ridge| most.max(*ridge));
             let of_penalty = if curved > 0.0 { ridge * count as f64 / curved } else { f64::INFINITY };
             return Ok(Band { radius, sigma: (0.99 / radius).min(of_penalty) });

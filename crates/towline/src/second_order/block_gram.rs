@@ -1,8 +1,9 @@
-//! `Σ M ⊗ x xᵀ`: the matrix of normal equations where a row has a margin for each of K outputs, and M, K x K, says how they curve.
+//! `Σ M ⊗ x xᵀ`: the matrix of normal equations where a row has a margin for each of K outputs, and M, K x K, says how
+//! they curve.
 //!
-//! It has a block of d x d for each pair of outputs, all of them symmetric: K(K + 1)/2 sums like that of [`super::gram`]. Dense rows are gathered
-//! to panels, one rank-k update for each pair. For sparse rows the numbers of all pairs lie side by side, so that each product of two values is one
-//! short vector.
+//! It has a block of d x d for each pair of outputs, all of them symmetric: K(K + 1)/2 sums like that of
+//! [`super::gram`]. Dense rows are gathered to panels, one rank-k update for each pair. For sparse rows the numbers of
+//! all pairs lie side by side, so that each product of two values is one short vector.
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
@@ -25,7 +26,8 @@ pub struct BlockGram {
     sums: Vec<f64>,
     panel: Vec<f64>,
     scaled: Vec<f64>,
-    /// The entries of M for the rows of the panel, those of a pair side by side; for sparse rows those of the row at hand.
+    /// The entries of M for the rows of the panel, those of a pair side by side; for sparse rows those of the row at
+    /// hand.
     weights: Vec<f64>,
     filled: usize,
     /// Of the row at hand.
@@ -73,7 +75,8 @@ impl BlockGram {
         self.filled = 0;
     }
 
-    /// Adds `M ⊗ x xᵀ` for a row and a constant feature of value `bias`; `weight` says what M has in row k and column l, l ≤ k.
+    /// Adds `M ⊗ x xᵀ` for a row and a constant feature of value `bias`; `weight` says what M has in row k and column
+    /// l, l ≤ k.
     #[inline]
     pub fn add(&mut self, row: Row, bias: f64, weight: impl Fn(usize, usize) -> f64) {
         let BlockGram { outputs, size, sums, entries, panel, weights, filled, .. } = self;

@@ -10,7 +10,8 @@ use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead, Shape};
 use crate::trainer::{READ_AHEAD, Solver};
 
-/// Seconds of a multiplication and an addition in a rank-k update, on one core of about 3 GHz. Other machines differ by a factor that all costs share.
+/// Seconds of a multiplication and an addition in a rank-k update, on one core of about 3 GHz. Other machines differ by
+/// a factor that all costs share.
 const UPDATE_SECONDS: f64 = 1e-10;
 /// Seconds of looking at a value of a row in a scan.
 const VALUE_SECONDS: f64 = 1.5e-9;
@@ -25,13 +26,14 @@ const ROUNDED_STEPS: f64 = 50.0;
 const INTERIOR_STEPS: f64 = 25.0;
 /// The part of the rows that is on a parabola.
 const CURVED_PART: f64 = 0.1;
-/// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few tables are solved in less.
+/// Dual coordinate descent is not tried at all where another solver takes no longer than this many of its sweeps: few
+/// tables are solved in less.
 const FEW_SWEEPS: f64 = 40.0;
 /// Nor where it takes no longer than this, by these numbers.
 const SHORT_SECONDS: f64 = 0.1;
 
-/// Matrices of so many features are small, however few the rows are. They are preferred: the scale of a column cancels out of them, and
-/// stays in matrices of rows by rows.
+/// Matrices of so many features are small, however few the rows are. They are preferred: the scale of a column cancels
+/// out of them, and stays in matrices of rows by rows.
 const FEW_COLUMNS: u64 = 300;
 
 /// A solver of second order that can do it.
@@ -118,8 +120,8 @@ pub fn candidate(
     };
     let seconds = seconds(&shape, solver, outputs, factors) + more;
     let sweep = outputs * sweep_seconds(&store.shape());
-    // On disk, what counts is how often rows are read. Newton's method reads them a few times; multipliers do so more often than
-    // dual coordinate descent, which works on what is in memory in between, where that gets on at all.
+    // On disk, what counts is how often rows are read. Newton's method reads them a few times; multipliers do so more
+    // often than dual coordinate descent, which works on what is in memory in between, where that gets on at all.
     let after_dual = match in_memory {
         true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
         false => solver == Solver::Multipliers,

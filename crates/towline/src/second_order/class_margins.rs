@@ -1,13 +1,14 @@
 //! A primal-dual interior point method for the loss of Crammer and Singer.
 //!
-//! A row of class y has an excess ξ and, for each class m, a slack σ_m = ξ + z_y - z_m - \[m ≠ y\] (σ_y is ξ itself) with a dual variable
-//! α_m; slacks and dual variables are kept above 0,
+//! A row of class y has an excess ξ and, for each class m, a slack σ_m = ξ + z_y - z_m - \[m ≠ y\] (σ_y is ξ itself)
+//! with a dual variable α_m; slacks and dual variables are kept above 0,
 //!
 //! ```text
 //! min ½ Σ ρ‖w_j‖² + Σ c ξ       Σ_m α_m = c,    β = c e_y - α,    ρW = Σ xβᵀ,    α_m σ_m = μ,    μ → 0
 //! ```
-//! Newton's method on these equations (Mehrotra's predictor and corrector, as in [`super::interior_point`]) eliminates all but W:
-//! `(diag(ρ) + Σ M ⊗ x xᵀ) dW = ...` with M = diag(θ) - θθᵀ/Σθ and θ = α/σ, which has the form that softmax has.
+//! Newton's method on these equations (Mehrotra's predictor and corrector, as in [`super::interior_point`]) eliminates
+//! all but W: `(diag(ρ) + Σ M ⊗ x xᵀ) dW = ...` with M = diag(θ) - θθᵀ/Σθ and θ = α/σ, which has the form that softmax
+//! has.
 use super::block_gram::BlockGram;
 use super::factor::Factor;
 use super::gram::Gram;
@@ -204,8 +205,8 @@ impl<'a> ClassMargins<'a> {
         })
     }
 
-    /// Iterates until the relative gap is below `tolerance`, or `stop` says so. False if rounding does not let it come nearer. Where it is
-    /// broken off, dual variables are within their bounds all the same.
+    /// Iterates until the relative gap is below `tolerance`, or `stop` says so. False if rounding does not let it come
+    /// nearer. Where it is broken off, dual variables are within their bounds all the same.
     pub fn run<R: Rows>(
         &mut self,
         rows: &mut R,
@@ -288,8 +289,8 @@ impl<'a> ClassMargins<'a> {
         Ok(Advanced { residual, predictor, products, losses })
     }
 
-    /// Finds the steps of the predictor. Returns Σ xaᵀ of the corrector in two parts, the second to be multiplied by what products aim at, and
-    /// Σ ασ after the predictor.
+    /// Finds the steps of the predictor. Returns Σ xaᵀ of the corrector in two parts, the second to be multiplied by
+    /// what products aim at, and Σ ασ after the predictor.
     fn predict<R: Rows>(&mut self, rows: &mut R, dw: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64), TrainError> {
         let ClassMargins { classes, bias, terms, margins, .. } = self;
         let (classes, bias) = (*classes, *bias);

@@ -21,7 +21,8 @@ pub enum SecondOrderError {
     },
 }
 
-/// Why the solver that was asked for cannot minimise `objective` within the budget: its matrices do not fit, or it is for others.
+/// Why the solver that was asked for cannot minimise `objective` within the budget: its matrices do not fit, or it is
+/// for others.
 pub(crate) fn refusal(store: &dyn BlockStore, objective: &Objective, asked: Solver, budget: &Budget) -> TrainError {
     if can_train(asked, objective) {
         let needed = train::bytes(&store.shape(), asked, objective, false)

@@ -8,11 +8,13 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::gram::Gram;
 use crate::trainer::{TrainError, Watch};
 
-/// What is added to the unit diagonal where the matrix is singular, at first, and by how much it grows if that is not enough.
+/// What is added to the unit diagonal where the matrix is singular, at first, and by how much it grows if that is not
+/// enough.
 const JITTER: (f64, f64) = (1e-14, 100.0);
 /// Corrections of a solution by what it leaves over.
 const REFINEMENTS: usize = 2;
-/// Larger matrices are factored some columns at a time, and the limits of the run are looked at in between: after about so many multiplications.
+/// Larger matrices are factored some columns at a time, and the limits of the run are looked at in between: after about
+/// so many multiplications.
 const WORK: usize = 1 << 28;
 /// Columns at a time, at least and at most.
 const COLUMNS: (usize, usize) = (16, 256);
@@ -46,8 +48,8 @@ impl Factor {
         self.size
     }
 
-    /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0. `watch` says when
-    /// the run has to end.
+    /// Factors `G + diag(ridge)`. A column of zeros without a ridge is left alone: its part of every solution is 0.
+    /// `watch` says when the run has to end.
     pub fn find(&mut self, gram: &Gram, ridge: &[f64], watch: Option<&Watch>) -> Result<(), TrainError> {
         let size = self.size;
         for (i, (scale, ridge)) in self.scale.iter_mut().zip(ridge).enumerate() {
@@ -79,7 +81,8 @@ impl Factor {
         Ok(self.factor_in_place(watch)? && (0..size).all(|i| self.lower[i * size + i].is_finite()))
     }
 
-    /// Some columns after the others: `L₁₁L₁₁ᵀ = A₁₁`, `L₂₁ = A₂₁L₁₁⁻ᵀ`, and the rest is `A₂₂ - L₂₁L₂₁ᵀ`. False if the matrix is not positive definite.
+    /// Some columns after the others: `L₁₁L₁₁ᵀ = A₁₁`, `L₂₁ = A₂₁L₁₁⁻ᵀ`, and the rest is `A₂₂ - L₂₁L₂₁ᵀ`. False if the
+    /// matrix is not positive definite.
     fn factor_in_place(&mut self, watch: Option<&Watch>) -> Result<bool, TrainError> {
         let size = self.size;
         let columns = (WORK / (size * size).max(1)).clamp(COLUMNS.0, COLUMNS.1);

@@ -1,8 +1,8 @@
 //! Fewer rows than features: the same problem with as many features as rows.
 //!
-//! With the penalty ½λ‖w‖² the optimum is a sum of rows, `λw = Σ βx`, and all that the problem knows of the data is XXᵀ. Any other rows
-//! with the same products will do: those of its Cholesky factor L, `XXᵀ = LLᵀ`, which have n features instead of d. One matrix serves
-//! every loss, C, fold, class and target.
+//! With the penalty ½λ‖w‖² the optimum is a sum of rows, `λw = Σ βx`, and all that the problem knows of the data is
+//! XXᵀ. Any other rows with the same products will do: those of its Cholesky factor L, `XXᵀ = LLᵀ`, which have n
+//! features instead of d. One matrix serves every loss, C, fold, class and target.
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 

@@ -17,7 +17,8 @@ pub struct FoldScore {
     pub gap: f64,
 }
 
-/// The scores of each objective, by fold; `filters` keep the rows of the folds that a model sees. What it has cost is added to `cost`.
+/// The scores of each objective, by fold; `filters` keep the rows of the folds that a model sees. What it has cost is
+/// added to `cost`.
 pub fn cross_validate(
     store: Arc<dyn BlockStore>,
     objectives: &[Objective],

@@ -1,7 +1,7 @@
 //! `Σ θ x xᵀ`: the d x d matrix of normal equations, summed row by row.
 //!
-//! Dense rows are gathered to panels, and a panel is one rank-k update of the triangle, which faer does near the processor's
-//! peak. A sparse row is an outer product of its own values: fewer operations, each of them dearer.
+//! Dense rows are gathered to panels, and a panel is one rank-k update of the triangle, which faer does near the
+//! processor's peak. A sparse row is an outer product of its own values: fewer operations, each of them dearer.
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 

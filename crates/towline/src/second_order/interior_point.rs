@@ -1,16 +1,16 @@
 //! A primal-dual interior point method for losses that are made of straight pieces.
 //!
 //! Each row has one or two terms `c max(0, t - sz)` with s = ±1: the hinge loss one with s = y and t = 1, the
-//! epsilon-insensitive loss two, with t = y - ε and s = 1, and with t = -(y + ε) and s = -1. With dual variables α of the terms,
-//! ν = c - α, excess ξ and slack σ = sz - t + ξ, all of them kept above 0,
+//! epsilon-insensitive loss two, with t = y - ε and s = 1, and with t = -(y + ε) and s = -1. With dual variables α of
+//! the terms, ν = c - α, excess ξ and slack σ = sz - t + ξ, all of them kept above 0,
 //!
 //! ```text
 //! min ½ Σ ρ_j w_j² - v̄·w + Σ c ξ       β = Σ s α of a row,    ρw = v̄ + Σ βx,    α σ = μ,    ν ξ = μ,    μ → 0
 //! ```
-//! Newton's method on these equations (Mehrotra's predictor and corrector; Wright, "Primal-Dual Interior-Point Methods", chapter 10;
-//! Ferris and Munson 2002 for support vector machines) eliminates all but w: `(diag(ρ) + Σ θ x xᵀ) dw = ...` with
-//! θ = 1/(ξ/ν + σ/α). Both steps of an iteration share its factor. The number of iterations hardly depends on the data, on the
-//! scale of its columns or on C.
+//! Newton's method on these equations (Mehrotra's predictor and corrector; Wright, "Primal-Dual Interior-Point
+//! Methods", chapter 10; Ferris and Munson 2002 for support vector machines) eliminates all but w: `(diag(ρ) + Σ θ x
+//! xᵀ) dw = ...` with θ = 1/(ξ/ν + σ/α). Both steps of an iteration share its factor. The number of iterations hardly
+//! depends on the data, on the scale of its columns or on C.
 use super::factor::Factor;
 use super::gram::Gram;
 use super::one_output::Quadratic;
@@ -148,7 +148,8 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         Ok(InteriorPoint { loss, part, rows, terms, margins, moves, w, gram, factor })
     }
 
-    /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and about how large the gap is, says so.
+    /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and about how
+    /// large the gap is, says so.
     pub fn run(mut self, tolerance: f64, stop: impl FnMut(&[f64], f64) -> bool) -> Result<Solution, TrainError> {
         let mut iterations = 0;
         match self.iterate(tolerance, stop, &mut iterations) {
@@ -201,7 +202,8 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             self.factor.solve(&self.gram, self.part.ridge, &mut corrector);
             dw = corrector;
             lengths = self.correct(&dw, aim)?;
-            // Where products are about as small as numbers can be, matrices have none any more; a step with them would be the end of all weights.
+            // Where products are about as small as numbers can be, matrices have none any more; a step with them would
+            // be the end of all weights.
             if !lengths.known {
                 break;
             }
@@ -210,7 +212,8 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         Ok(())
     }
 
-    /// Takes the step that was found and sums up the matrix of the next one. Returns the right side of the predictor, Σ (ασ + νξ), and the losses.
+    /// Takes the step that was found and sums up the matrix of the next one. Returns the right side of the predictor, Σ
+    /// (ασ + νξ), and the losses.
     fn advance(&mut self, lengths: Lengths, aim: f64, dw: &[f64]) -> Result<(Vec<f64>, f64, f64), TrainError> {
         let InteriorPoint { loss, part, rows, terms, margins, moves, w, gram, .. } = self;
         let (last, bias) = (w.len() - 1, part.bias);
@@ -248,7 +251,8 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         Ok((rhs, products, losses))
     }
 
-    /// The predictor's dα, the right side of the corrector in two parts, the second to be multiplied by what products aim at, and Σ (ασ + νξ) after the predictor.
+    /// The predictor's dα, the right side of the corrector in two parts, the second to be multiplied by what products
+    /// aim at, and Σ (ασ + νξ) after the predictor.
     fn predict(&mut self, dw: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64), TrainError> {
         let InteriorPoint { loss, part, rows, terms, margins, w, .. } = self;
         let (last, bias) = (w.len() - 1, part.bias);

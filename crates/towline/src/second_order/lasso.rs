@@ -1,15 +1,17 @@
-//! `min ½ (w - w⁰)ᵀA(w - w⁰) - p·(w - w⁰) + Σ λ_j |w_j|` for a matrix in memory: Lasso and elastic net of the squared loss, and of
-//! quadratic models at w⁰, where -p is the gradient.
+//! `min ½ (w - w⁰)ᵀA(w - w⁰) - p·(w - w⁰) + Σ λ_j |w_j|` for a matrix in memory: Lasso and elastic net of the squared
+//! loss, and of quadratic models at w⁰, where -p is the gradient.
 //!
-//! Coordinate descent finds which weights are not 0 (Friedman et al. 2010, covariance updates); then the equations of those weights,
-//! with their signs, are solved exactly, and the step goes as far as no sign changes (feature-sign search, Lee et al. 2007,
-//! Algorithm 1). So correlated columns do not slow the end down, as they do coordinate descent.
+//! Coordinate descent finds which weights are not 0 (Friedman et al. 2010, covariance updates); then the equations of
+//! those weights, with their signs, are solved exactly, and the step goes as far as no sign changes (feature-sign
+//! search, Lee et al. 2007, Algorithm 1). So correlated columns do not slow the end down, as they do coordinate
+//! descent.
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::soft;
 use crate::trainer::Watch;
 
-/// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and at most so many.
+/// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and
+/// at most so many.
 const CALM_SWEEPS: usize = 5;
 const MOST_SWEEPS: usize = 100;
 /// Rounds that bring no weight nearer to its condition, at most.
@@ -89,7 +91,8 @@ impl Lasso<'_> {
         pull.iter_mut().zip(self.pull).for_each(|(p, first)| *p = first - *p);
     }
 
-    /// How far coordinate j is from its optimality condition, pull = λ sign(w), or |pull| ≤ λ at 0, in units of rounding.
+    /// How far coordinate j is from its optimality condition, pull = λ sign(w), or |pull| ≤ λ at 0, in units of
+    /// rounding.
     fn off(&self, j: usize, w: f64, pull: f64) -> f64 {
         let step = (w - self.centre[j]).abs();
         let noise = ROUNDING * (self.pull[j].abs() + self.diagonal(j) * step + self.bounds[j]);
@@ -115,7 +118,8 @@ impl Lasso<'_> {
         before * found <= 0.0 && delta != 0.0
     }
 
-    /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the first of them becomes 0.
+    /// Solves the equations of the active weights with their signs. Goes there, and returns true, or as far as the
+    /// first of them becomes 0.
     fn solve_signs(&self, w: &mut [f64], active: &[usize], watch: Option<&Watch>) -> bool {
         if active.is_empty() {
             return true;

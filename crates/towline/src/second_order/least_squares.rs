@@ -4,8 +4,8 @@
 //! F(w) = R(w) + ½C (yᵀy - 2 w·Xᵀy + wᵀXᵀXw)        β = C (y - Xw),   v = Xᵀβ = C (Xᵀy - XᵀXw)
 //! D(sβ) = s β·y - s² ‖β‖²/(2C) - R*(sv),            β·y = C (yᵀy - w·Xᵀy),   ‖β‖²/(2C) = ½C ‖y - Xw‖²
 //! ```
-//! So the duality gap, too, is a matter of d x d numbers. A free intercept is the mean of what is left over; without it, everything is
-//! centred.
+//! So the duality gap, too, is a matter of d x d numbers. A free intercept is the mean of what is left over; without
+//! it, everything is centred.
 use super::factor::Factor;
 use super::gram::Gram;
 use super::lasso::Lasso;
@@ -103,8 +103,8 @@ impl LeastSquares {
         }
     }
 
-    /// Solves them; a penalty with kinks starts from `start`, weights of the same order as those that come out. Where `watch` says that it is enough, they
-    /// are what they are then: the certificate holds for any.
+    /// Solves them; a penalty with kinks starts from `start`, weights of the same order as those that come out. Where
+    /// `watch` says that it is enough, they are what they are then: the certificate holds for any.
     pub fn solve(&self, start: Option<&[f64]>, watch: &Watch) -> Solved {
         let (outputs, size) = (self.linear.len(), self.ridge.len());
         match &self.penalty {

@@ -1,7 +1,7 @@
 //! The best step along a direction.
 //!
-//! The derivative of F along a line increases, so its root is between two steps at which it has different signs. All rows
-//! are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
+//! The derivative of F along a line increases, so its root is between two steps at which it has different signs. All
+//! rows are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
 use super::newton::Function;
 use crate::newton::Rows;
 use crate::trainer::{TrainError, Watch};
@@ -14,7 +14,8 @@ const TIMES: f64 = 4.0;
 const MOST: f64 = 1e6;
 /// Nor below it.
 const LEAST: f64 = 1e-16;
-/// The step is known well enough if it is between two that differ by this part: a straight line between them does the rest.
+/// The step is known well enough if it is between two that differ by this part: a straight line between them does the
+/// rest.
 const NARROW: f64 = 0.3;
 /// The same for rows in memory.
 const NARROWER: f64 = 0.01;

@@ -1,7 +1,8 @@
-//! Methods of second order, for tables with few features: exact in a few iterations, whatever the scale of columns and C.
+//! Methods of second order, for tables with few features: exact in a few iterations, whatever the scale of columns and
+//! C.
 //!
-//! Dual coordinate descent stands still where columns are measured in metres, dollars and counts. With d features, and d² numbers in
-//! memory, these methods go over the rows a few times and solve d x d equations in between:
+//! Dual coordinate descent stands still where columns are measured in metres, dollars and counts. With d features, and
+//! d² numbers in memory, these methods go over the rows a few times and solve d x d equations in between:
 //!
 //! | loss | method |
 //! | --- | --- |
@@ -11,8 +12,8 @@
 //! | of Crammer and Singer | an interior point method with a matrix of that size (`class_margins`) |
 //! | squared, with any penalty | normal equations from one scan (`least_squares`; `lasso`, and `rounded` for groups and the nuclear norm) |
 //!
-//! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of the rows comes
-//! first (`sample`), so that most iterations are cheap.
+//! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of
+//! the rows comes first (`sample`), so that most iterations are cheap.
 mod band;
 mod block_gram;
 mod choose;

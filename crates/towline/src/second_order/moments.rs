@@ -1,7 +1,7 @@
 //! What the squared loss knows of the rows: XᵀX, Xᵀy and yᵀy, summed in one scan for all tasks.
 //!
-//! Tasks may leave rows out, each in its own way (the folds of a cross-validation). Rows that the same tasks keep are summed
-//! together, so that the sums of any task, and of the rows that it has not seen, are sums of few matrices.
+//! Tasks may leave rows out, each in its own way (the folds of a cross-validation). Rows that the same tasks keep are
+//! summed together, so that the sums of any task, and of the rows that it has not seen, are sums of few matrices.
 use std::sync::Arc;
 
 use super::gram::Gram;
@@ -101,7 +101,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Sums for all tasks: one scan. `on_the_way` is called now and then; its error is the end. A limit of time is exceeded by what is left of the scan.
+    /// Sums for all tasks: one scan. `on_the_way` is called now and then; its error is the end. A limit of time is
+    /// exceeded by what is left of the scan.
     pub fn sum(
         rows: &mut StoreRows,
         tasks: &[Task],
@@ -198,7 +199,8 @@ impl Moments {
     }
 }
 
-/// About where the values of each feature are: the means of a block, where rows are dense enough for that not to cost anything.
+/// About where the values of each feature are: the means of a block, where rows are dense enough for that not to cost
+/// anything.
 fn means(block: &crate::block::Block, shape: &Shape) -> Vec<f64> {
     let (columns, rows) = (shape.columns as usize, block.rows().max(1) as f64);
     let mut sums = vec![0.0; columns];

@@ -1,11 +1,13 @@
-//! The method of multipliers for losses that are made of straight pieces: each of its problems is smooth, for Newton's method.
+//! The method of multipliers for losses that are made of straight pieces: each of its problems is smooth, for Newton's
+//! method.
 //!
-//! A term `c max(0, t - sz)` with the dual variable α is replaced by `max over a in [0, c] of a(t - sz) - (a - α)²/(2σc)`, the proximal
-//! point method on the dual (Rockafellar 1976). It is a parabola of curvature σc where `α + σc(t - sz)` is within the bounds, and
-//! straight elsewhere. Its maximiser a is the next α. At the minimum over w the dual variables are those of w, `ρw = v̄ + Σ βx`, so the
-//! gap is what the rows say themselves; it falls by about the factor that σ grows by, squared. Newton's method is exact after a few
-//! steps (semismooth, as Li, Sun and Toh 2018 have it for the Lasso), whatever the scale of columns and C, and only rows on a parabola
-//! have a part in its matrix. In the end those are the rows at their kink.
+//! A term `c max(0, t - sz)` with the dual variable α is replaced by `max over a in [0, c] of a(t - sz) - (a -
+//! α)²/(2σc)`, the proximal point method on the dual (Rockafellar 1976). It is a parabola of curvature σc where `α +
+//! σc(t - sz)` is within the bounds, and straight elsewhere. Its maximiser a is the next α. At the minimum over w the
+//! dual variables are those of w, `ρw = v̄ + Σ βx`, so the gap is what the rows say themselves; it falls by about the
+//! factor that σ grows by, squared. Newton's method is exact after a few steps (semismooth, as Li, Sun and Toh 2018
+//! have it for the Lasso), whatever the scale of columns and C, and only rows on a parabola have a part in its matrix.
+//! In the end those are the rows at their kink.
 use super::band::Band;
 use super::newton::{Function, Newton};
 use super::one_output::{Quadratic, RowLoss, Smooth};
@@ -19,8 +21,9 @@ const MOST_PROBLEMS: u32 = 200;
 const MOST_STEPS: u32 = 60;
 /// A problem is solved when what is left of it is this part of the gap.
 const SOLVED: f64 = 0.1;
-/// By how much σ grows from one problem to the next: the more, the fewer steps the problem took. A large σ leaves fewer rows on their parabolas than
-/// there are features, and then steps find them one by one; problems that took too many are followed by one with a smaller σ.
+/// By how much σ grows from one problem to the next: the more, the fewer steps the problem took. A large σ leaves fewer
+/// rows on their parabolas than there are features, and then steps find them one by one; problems that took too many
+/// are followed by one with a smaller σ.
 const GROWTH: [(u64, f64); 6] = [(5, 10.0), (8, 4.0), (16, 2.0), (24, 1.0), (40, 0.3), (u64::MAX, 0.1)];
 /// σ does not grow beyond this many times what it was: rounding would have the last word.
 const MOST_GROWTH: f64 = 1e12;
@@ -97,8 +100,8 @@ pub struct Solution {
 }
 
 /// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop`, which is
-/// told of weights and about how large the relative gap is, says so; rows have about `len` values. Without a `band` to begin with one is
-/// found by a scan.
+/// told of weights and about how large the relative gap is, says so; rows have about `len` values. Without a `band` to
+/// begin with one is found by a scan.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
@@ -181,8 +184,8 @@ struct State {
 }
 
 impl State {
-    /// Begins at w: rows that are far on the wrong side have α at their bound, the others at 0. Where rows can be separated, α stays
-    /// far below its bound, and would not find back from there.
+    /// Begins at w: rows that are far on the wrong side have α at their bound, the others at 0. Where rows can be
+    /// separated, α stays far below its bound, and would not find back from there.
     fn at<L: PiecewiseLinear, R: Rows>(
         loss: L,
         part: Quadratic,

@@ -1,7 +1,8 @@
 //! Newton's method with the exact Hessian, for functions with a continuous slope, and such with a sum of |w| beside it.
 //!
-//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as the whole step will do.
-//! Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how columns are scaled.
+//! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as the
+//! whole step will do. Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how
+//! columns are scaled.
 use super::line_search::{CUTS, Ends, Line, search};
 use crate::newton::Rows;
 use crate::trainer::{TrainError, Watch};
@@ -17,20 +18,23 @@ const NOISE: f64 = 1e-12;
 
 /// What Newton's method minimises: a sum over rows, and a penalty.
 pub trait Function {
-    /// F at w, by one scan. Gradient, Hessian and margins are those of w afterwards; curvatures are those of majorants if that is asked for.
+    /// F at w, by one scan. Gradient, Hessian and margins are those of w afterwards; curvatures are those of majorants
+    /// if that is asked for.
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError>;
 
-    /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less than F: without a bound where F
-    /// falls along a weight without being curved. `watch` says when the run has to end.
+    /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less
+    /// than F: without a bound where F falls along a weight without being curved. `watch` says when the run has to end.
     fn direction(&mut self, w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError>;
 
-    /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual variables.
+    /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual
+    /// variables.
     fn gap(&self, w: &[f64]) -> f64;
 
     /// Margins of all rows at the weights that were looked at last, to keep, where rows are in memory.
     fn take_margins(&mut self) -> Option<Vec<f64>>;
 
-    /// The derivatives of F at start + t·direction along the direction, for each t of `steps`. One scan where rows are not in memory.
+    /// The derivatives of F at start + t·direction along the direction, for each t of `steps`. One scan where rows are
+    /// not in memory.
     fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError>;
 
     /// The derivative of F along a direction at w, which was looked at last, on the side to which it goes.
@@ -100,8 +104,8 @@ impl<F: Function> Newton<F> {
         Ok(self.function.lacks_columns(&self.w, promised))
     }
 
-    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants. A step that is broken off leaves the weights where
-    /// they were; the function has seen others.
+    /// One step. False if it did not lower F; another one is worth a try, with curvatures of majorants. A step that is
+    /// broken off leaves the weights where they were; the function has seen others.
     pub fn step<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
         let start = self.w.clone();
         let done = self.try_step(rows, &start);

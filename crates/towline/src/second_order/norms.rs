@@ -3,8 +3,8 @@
 //! ```text
 //! group     Σ_g λω_g √(‖w_g‖² + ε_g²)           nuclear     λ tr (WᵀW + ε²I)^½
 //! ```
-//! At the minimum with such a penalty, Σ xβᵀ is its gradient, which lies inside the dual ball of the penalty itself: the point is
-//! dual feasible as it is, and what the rounding costs is at most what it is at 0.
+//! At the minimum with such a penalty, Σ xβᵀ is its gradient, which lies inside the dual ball of the penalty itself:
+//! the point is dual feasible as it is, and what the rounding costs is at most what it is at 0.
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::penalty::{Group, Nuclear, Spectrum};
@@ -24,8 +24,8 @@ pub trait Rounded {
     /// Its Hessian at W times a direction.
     fn curved(&self, w: &[f64], direction: &[f64]) -> Vec<f64>;
 
-    /// Finds how to solve `(A ⊗ I + M) x = r` for the parabola M that touches it at W and is nowhere below. `watch` says when the run has to
-    /// end.
+    /// Finds how to solve `(A ⊗ I + M) x = r` for the parabola M that touches it at W and is nowhere below. `watch`
+    /// says when the run has to end.
     fn factor(&mut self, matrix: &Gram, watch: &Watch) -> Result<(), TrainError>;
 
     /// Solves it.

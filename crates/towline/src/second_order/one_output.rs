@@ -47,8 +47,8 @@ pub trait RowLoss: Copy {
     /// Its second derivative, or that of a majorant.
     fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
 
-    /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as its dual variable,
-    /// and that loss.
+    /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as
+    /// its dual variable, and that loss.
     #[inline(always)]
     fn gap(&self, _i: usize, _target: (f64, f64), _z: f64) -> (f64, f64) {
         (0.0, 0.0)
@@ -116,8 +116,8 @@ impl<'a, L: RowLoss> Look<'a, L> {
         w.iter().zip(self.part.ridge).zip(&self.gradient).map(|((w, ridge), g)| ridge * w - g).collect()
     }
 
-    /// Scans at w: the Hessian is that of all columns, or of those that were chosen. Returns ½ Σ ρw² - v̄·w and the losses. `each` is called with row and
-    /// weight.
+    /// Scans at w: the Hessian is that of all columns, or of those that were chosen. Returns ½ Σ ρw² - v̄·w and the
+    /// losses. `each` is called with row and weight.
     pub fn scan<R: Rows>(
         &mut self,
         (w, majorant): (&[f64], bool),

@@ -75,10 +75,11 @@ pub struct Turn {
     pub band: Option<Band>,
 }
 
-/// Minimises over rows. Few rows are solved by the interior point method, whose iterations hardly depend on anything; many by
-/// that of multipliers, whose iterations are cheaper. Where one does not get as far as asked, the other goes on: rows that can be
-/// separated with a large C are hard for multipliers, and values that are millions of times as large as others for interior points.
-/// By scans, an interior point would take three for a step, and numbers of each row that do not fit.
+/// Minimises over rows. Few rows are solved by the interior point method, whose iterations hardly depend on anything;
+/// many by that of multipliers, whose iterations are cheaper. Where one does not get as far as asked, the other goes
+/// on: rows that can be separated with a large C are hard for multipliers, and values that are millions of times as
+/// large as others for interior points. By scans, an interior point would take three for a step, and numbers of each
+/// row that do not fit.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,

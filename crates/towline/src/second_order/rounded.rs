@@ -1,8 +1,10 @@
-//! `min ½ tr(WᵀAW) - tr(BᵀW) + R(W)` for a matrix in memory and a penalty that binds several weights: group lasso, nuclear norm.
+//! `min ½ tr(WᵀAW) - tr(BᵀW) + R(W)` for a matrix in memory and a penalty that binds several weights: group lasso,
+//! nuclear norm.
 //!
-//! R is rounded off less and less, each time by a tenth. Each problem is smooth, and Newton's method solves it; its equations, as many as
-//! there are weights, are solved by conjugate gradients with the parabola that touches R for a preconditioner. That is exact but for
-//! one direction in each group that is not 0, so that a few iterations are enough, whatever the scale of columns.
+//! R is rounded off less and less, each time by a tenth. Each problem is smooth, and Newton's method solves it; its
+//! equations, as many as there are weights, are solved by conjugate gradients with the parabola that touches R for a
+//! preconditioner. That is exact but for one direction in each group that is not 0, so that a few iterations are
+//! enough, whatever the scale of columns.
 use super::gram::Gram;
 use super::norms::Rounded;
 use crate::trainer::{TrainError, Watch};
@@ -82,7 +84,8 @@ impl Problem<'_> {
             }
             part *= ROUNDING.1;
         }
-        // F does not tell any more how near the gradient is to 0, but the dual point does: whole steps are right so near the optimum.
+        // F does not tell any more how near the gradient is to 0, but the dual point does: whole steps are right so
+        // near the optimum.
         for _ in 0..LAST_STEPS {
             let (direction, promised, _) = self.direction(penalty, &right, w)?;
             if promised.is_nan() || promised > NOISE * self.at_zero {

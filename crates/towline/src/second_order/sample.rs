@@ -13,7 +13,8 @@ const MOST_PART: u64 = 32;
 /// And it has at least so many rows.
 const FEWEST: u64 = 1000;
 
-/// Weights whose relative gap is below this are a better start than what a sample finds: its own error is about as large.
+/// Weights whose relative gap is below this are a better start than what a sample finds: its own error is about as
+/// large.
 pub const GOOD_START: f64 = 0.05;
 
 /// Rows that were chosen, each with its target and a weight that makes up for those that were not.
@@ -24,7 +25,8 @@ struct Sample {
     own: Option<(Block, Reservation)>,
 }
 
-/// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample, the start.
+/// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample,
+/// the start.
 pub fn from_sample<T>(
     start: T,
     rows: &mut TaskRows,
@@ -42,7 +44,8 @@ pub fn from_sample<T>(
 }
 
 impl Sample {
-    /// A sample, if there are enough rows for one: evenly spread where they are in memory, else whole blocks. Each row takes `beside` bytes more.
+    /// A sample, if there are enough rows for one: evenly spread where they are in memory, else whole blocks. Each row
+    /// takes `beside` bytes more.
     fn of(rows: &mut TaskRows, features: u64, beside: u64, budget: &Budget) -> Result<Option<Sample>, TrainError> {
         let shape = rows.store_rows().store().shape();
         let count = rows.count().map_or(shape.rows, |count| count as u64);

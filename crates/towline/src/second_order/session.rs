@@ -25,7 +25,8 @@ pub struct Session<'a> {
     begin: Instant,
     /// Iterations over all rows.
     pub scans: u64,
-    /// Those that the observer was told of and that are not among the scans yet; one over a part of the rows counts as that part.
+    /// Those that the observer was told of and that are not among the scans yet; one over a part of the rows counts as
+    /// that part.
     since: f64,
     /// What reading had cost when that was looked at last, and the rows and weights of a model.
     read: Cost,
@@ -81,7 +82,8 @@ impl<'a> Session<'a> {
         latest.extend_from_slice(w);
     }
 
-    /// The run was broken off. Certifies what is left of it if there is time for that; else the last certificate has to do, or that of no weights at all.
+    /// The run was broken off. Certifies what is left of it if there is time for that; else the last certificate has to
+    /// do, or that of no weights at all.
     pub fn end_early(&mut self, rows: &mut TaskRows, status: Status) -> Result<Trained, TrainError> {
         let width = self.task.objective.width();
         let mut duals = vec![0.0; self.rows as usize * width];
@@ -131,8 +133,8 @@ impl<'a> Session<'a> {
         self.since = 0.0;
     }
 
-    /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, where the relative gap is about `gap`. True
-    /// if the run has to end.
+    /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, where
+    /// the relative gap is about `gap`. True if the run has to end.
     pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, gap: f64) -> bool {
         self.since += part;
         if let Some(w) = w {
@@ -158,8 +160,8 @@ impl<'a> Session<'a> {
         self.limits.reason_to_stop(scans).is_some()
     }
 
-    /// Certifies `w` with the dual variables `duals`, by position, which are brought within their bounds and balanced if there is an intercept. `each` is
-    /// called with row, target and margin. Returns how the run ended, if it did.
+    /// Certifies `w` with the dual variables `duals`, by position, which are brought within their bounds and balanced
+    /// if there is an intercept. `each` is called with row, target and margin. Returns how the run ended, if it did.
     pub fn certify<L: Loss>(
         &mut self,
         loss: L,
@@ -198,8 +200,8 @@ impl<'a> Session<'a> {
         Ok(self.note(rows, w, certificate))
     }
 
-    /// Certifies `w` with its slopes as dual variables, which are left in `duals`, by one scan. What is known of them from the last one: the sums of those
-    /// below and above 0, and about what Σ βx is.
+    /// Certifies `w` with its slopes as dual variables, which are left in `duals`, by one scan. What is known of them
+    /// from the last one: the sums of those below and above 0, and about what Σ βx is.
     pub fn certify_slopes<L: Loss>(
         &mut self,
         loss: L,
@@ -212,7 +214,8 @@ impl<'a> Session<'a> {
         let (objective, last) = (&self.task.objective, w.len() - 1);
         let (penalty, bias, intercept) = (&objective.penalty, objective.bias, objective.intercept);
         let mut scan = ProximalScan::new(intercept.then_some(dual_sums));
-        // Where the penalty binds Σ βx, multiples of the dual variables that are feasible are what counts. Without a penalty there are none.
+        // Where the penalty binds Σ βx, multiples of the dual variables that are feasible are what counts. Without a
+        // penalty there are none.
         if !matches!(penalty, AnyPenalty::None(_)) {
             scan.set_scales(penalty.dual_scales(&sums[..w.len() - usize::from(intercept)]));
         }
@@ -236,8 +239,8 @@ impl<'a> Session<'a> {
         Ok(self.note(rows, w, certificate))
     }
 
-    /// The same for a model of several outputs, whose weights and dual variables lie side by side for each column and row. `find` is called first, with
-    /// number, values, target and weight of each row, to find its dual variables.
+    /// The same for a model of several outputs, whose weights and dual variables lie side by side for each column and
+    /// row. `find` is called first, with number, values, target and weight of each row, to find its dual variables.
     pub fn certify_joint<M: JointLoss>(
         &mut self,
         loss: M,
@@ -347,7 +350,8 @@ impl<'a> Session<'a> {
         Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })
     }
 
-    /// What has come of a run that has gone over the rows before, for other models as well, and then over sums of them: weights and Σ βx.
+    /// What has come of a run that has gone over the rows before, for other models as well, and then over sums of them:
+    /// weights and Σ βx.
     pub fn finish_at(
         self,
         sweeps: u64,

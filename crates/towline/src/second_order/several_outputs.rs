@@ -58,7 +58,8 @@ pub fn loss_at_zero(task: &Task) -> f64 {
     if is_margin_loss(task) { CrammerSinger.value(0, &margins) } else { Softmax.value(0, &margins) }
 }
 
-/// Certifies weights of which nothing else is known, with slopes as dual variables. Returns how the run ended, if it did.
+/// Certifies weights of which nothing else is known, with slopes as dual variables. Returns how the run ended, if it
+/// did.
 pub fn certify(
     rows: &mut TaskRows,
     w: &[f64],
@@ -82,8 +83,8 @@ pub fn certify(
     session.certify_joint(OfClass(CrammerSinger), rows, w, duals, find)
 }
 
-/// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no others. Returns how the run has
-/// ended, if it has.
+/// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no
+/// others. Returns how the run has ended, if it has.
 fn begin_with<M: JointLoss>(
     loss: M,
     rows: &mut TaskRows,

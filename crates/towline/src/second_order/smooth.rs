@@ -13,8 +13,8 @@ use crate::trainer::{Status, TrainError, Trained};
 
 /// A sample is solved until the decrement is this part of its objective: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-4;
-/// Steps in a row that do not lower the gradient, at the end. Columns that say the same are told apart by the penalty alone, and where that is lost in
-/// rounding it takes many steps.
+/// Steps in a row that do not lower the gradient, at the end. Columns that say the same are told apart by the penalty
+/// alone, and where that is lost in rounding it takes many steps.
 const MOST_STALLS: u32 = 3;
 /// Steps in a row that do not lower F.
 const MOST_TRIES: u32 = 2;
@@ -30,8 +30,8 @@ pub trait Model: Function {
     /// Margins of a row, and dual variables.
     fn width(&self) -> usize;
 
-    /// Weights from which Newton's method does well, and the scans that it took to find them. `stop` is told of each step, and about how
-    /// large the relative gap is.
+    /// Weights from which Newton's method does well, and the scans that it took to find them. `stop` is told of each
+    /// step, and about how large the relative gap is.
     fn approach<R: Rows>(
         &self,
         w: Vec<f64>,
@@ -41,7 +41,8 @@ pub trait Model: Function {
         Ok((w, 0))
     }
 
-    /// Certifies w with its slopes as dual variables, which are left in `duals` by position. Returns how the run ended, if it did.
+    /// Certifies w with its slopes as dual variables, which are left in `duals` by position. Returns how the run ended,
+    /// if it did.
     fn certify(
         &self,
         rows: &mut TaskRows,
@@ -149,7 +150,8 @@ pub fn train<M: Model>(
     }
 }
 
-/// Minimises over rows in memory until the gradient says that the gap is below `tolerance`, and returns weights, slopes as dual variables, and scans.
+/// Minimises over rows in memory until the gradient says that the gap is below `tolerance`, and returns weights, slopes
+/// as dual variables, and scans.
 pub fn solve<L: SmoothLoss, R: Rows>(
     function: Smooth<Same<L>>,
     w: Vec<f64>,

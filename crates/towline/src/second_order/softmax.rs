@@ -3,8 +3,8 @@
 //! ```text
 //! F(W) = ½ Σ ρ_j ‖w_j‖² + Σ c (log Σ exp(z_k) - z_y),   z = Wᵀx,   H = diag(ρ) + Σ c (diag(p) - ppᵀ) ⊗ x xᵀ
 //! ```
-//! The same number added to the weights of all classes changes no loss. Where a column has no ridge, that direction gets a
-//! curvature of its own: the gradient has no part in it, so no step does.
+//! The same number added to the weights of all classes changes no loss. Where a column has no ridge, that direction
+//! gets a curvature of its own: the gradient has no part in it, so no step does.
 use super::block_gram::BlockGram;
 use super::factor::Factor;
 use super::gram::Gram;

@@ -4,9 +4,10 @@
 //! F(w) = f(w) + Σ λ_j |w_j|,   f(w) = ½ Σ ρ_j w_j² + Σ c L(y, w·x)
 //! w + d = argmin ∇f·(u - w) + ½ (u - w)ᵀ H (u - w) + Σ λ_j |u_j|
 //! ```
-//! The quadratic model is a Lasso of as many weights as H has columns (proximal Newton; Lee, Sun and Saunders 2014). With many features H
-//! is that of a working set: weights that are not 0, and columns whose gradient is near its bound, for what the gap leaves open
-//! (Ndiaye et al. 2017 leave columns out by the gap). Columns that turn out to be missing come with the next scan.
+//! The quadratic model is a Lasso of as many weights as H has columns (proximal Newton; Lee, Sun and Saunders 2014).
+//! With many features H is that of a working set: weights that are not 0, and columns whose gradient is near its bound,
+//! for what the gap leaves open (Ndiaye et al. 2017 leave columns out by the gap). Columns that turn out to be missing
+//! come with the next scan.
 use super::factor::Factor;
 use super::gram::{Chosen, Gram};
 use super::lasso::Lasso;
@@ -20,7 +21,8 @@ use crate::trainer::{TrainError, Watch};
 
 /// Up to so many features the Hessian is that of all of them: its sums take no longer than the products of a row.
 const FEW_FEATURES: usize = 64;
-/// A column waits in the working set if its gradient is this part of its bound, unless the gap is so small that it cannot leave 0.
+/// A column waits in the working set if its gradient is this part of its bound, unless the gap is so small that it
+/// cannot leave 0.
 const NEAR_BOUND: f64 = 0.5;
 /// Another look is taken if what is promised without the missing columns is less than this part of the gap.
 const TOO_LITTLE: f64 = 0.1;
@@ -171,8 +173,9 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         Ok((self.whole(step), promised))
     }
 
-    /// F(w) - D(sβ) with the largest s for which sβ is feasible, but for what an intercept asks of dual variables. D(sβ) is about what a parabola through
-    /// D(0) = 0 and D(β) says with its slope there. With a ridge on all weights β itself is feasible.
+    /// F(w) - D(sβ) with the largest s for which sβ is feasible, but for what an intercept asks of dual variables.
+    /// D(sβ) is about what a parabola through D(0) = 0 and D(β) says with its slope there. With a ridge on all weights
+    /// β itself is feasible.
     fn gap(&self, w: &[f64]) -> f64 {
         let sums = self.look.sums(w);
         let (mut scale, mut is_ridge) = (1.0f64, true);

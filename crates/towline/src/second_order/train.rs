@@ -64,7 +64,8 @@ pub fn train_all(
     train_path(store, tasks, chosen, (options, tasks.len()), budget, observer)
 }
 
-/// The same for points of a path, each of `models` models that start from those of the point before. Ends after a point that was interrupted.
+/// The same for points of a path, each of `models` models that start from those of the point before. Ends after a point
+/// that was interrupted.
 pub fn train_path(
     store: Arc<dyn BlockStore>,
     tasks: &[Task],
@@ -148,7 +149,8 @@ pub fn train_path(
     Ok(all)
 }
 
-/// Another solver, or another C, may go on from the dual variables of a model that is done, if there is room for them meanwhile.
+/// Another solver, or another C, may go on from the dual variables of a model that is done, if there is room for them
+/// meanwhile.
 fn keep_if_wanted(done: &mut Trained, is_wanted: bool, bytes: u64, kept: &mut Reservation, budget: &Budget) {
     let has_room = bytes <= budget.free_bytes() / KEPT_PART;
     if !(is_wanted && has_room && kept.resize(kept.bytes() + bytes).is_ok()) {
@@ -201,7 +203,8 @@ fn from_moments(
     Ok(trained)
 }
 
-/// What a run that is interrupted before anything is known comes to: weights of 0, if there is time to look at the targets.
+/// What a run that is interrupted before anything is known comes to: weights of 0, if there is time to look at the
+/// targets.
 fn unsolved(
     rows: &mut StoreRows,
     task: &Task,
@@ -285,8 +288,8 @@ impl Begin {
     }
 }
 
-/// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no others. Returns how the run has
-/// ended, if it has.
+/// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no
+/// others. Returns how the run has ended, if it has.
 fn begin_with<L: Loss>(
     loss: L,
     rows: &mut TaskRows,

@@ -1,8 +1,9 @@
 //! A start for losses whose slope is constant beyond a residual of δ, as that of Huber.
 //!
-//! Where residuals are thousands of δ, as with prices and the usual δ, hardly a row has a second derivative, and Newton's method
-//! creeps. Losses with the same bounds of their slope and a larger δ have no such trouble. So δ falls from a residual in
-//! the middle of all of them to its own value, and each problem starts at the solution of the one before.
+//! Where residuals are thousands of δ, as with prices and the usual δ, hardly a row has a second derivative, and
+//! Newton's method creeps. Losses with the same bounds of their slope and a larger δ have no such trouble. So δ falls
+//! from a residual in the middle of all of them to its own value, and each problem starts at the solution of the one
+//! before.
 use super::newton::Newton;
 use super::one_output::{Quadratic, RowLoss, Same, Smooth};
 use crate::loss::SmoothLoss;
@@ -39,8 +40,8 @@ impl<L: SmoothLoss> RowLoss for Times<L> {
     }
 }
 
-/// Weights from which Newton's method does well, and the scans that they took; `w` itself where it does so from there. Rows
-/// have about `len` values. `stop` is told of each step.
+/// Weights from which Newton's method does well, and the scans that they took; `w` itself where it does so from there.
+/// Rows have about `len` values. `stop` is told of each step.
 pub fn approach<L: SmoothLoss, R: Rows>(
     loss: L,
     part: Quadratic,

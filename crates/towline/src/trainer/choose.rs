@@ -133,7 +133,8 @@ const LAST_PASSES: u64 = 30;
 /// More of them where a pass takes no time.
 const FEW_VALUES: u64 = 1 << 18;
 
-/// Where more rows are at their kinks than fit, or matrices are singular up to rounding, coordinate descent goes on from what was found.
+/// Where more rows are at their kinks than fit, or matrices are singular up to rounding, coordinate descent goes on
+/// from what was found.
 pub(super) fn finish_by_rows(
     store: &Arc<dyn BlockStore>,
     tasks: &[Task],
