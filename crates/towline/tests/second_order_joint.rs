@@ -196,7 +196,7 @@ proptest! {
                 let nothing = value(&plain, &objective, &vec![0.0; 3 * (table[0].len() + 1)]);
                 prop_assert!(f <= nothing * (1.0 + 1e-12) + 1e-300, "worse than no model: {f} {nothing}");
                 let gap = trained.certificate.objective - trained.certificate.dual_objective;
-                let certified = trained.status == Status::Converged || gap <= 1e-7 * nothing + 1e-4 * f;
+                let certified = trained.status == Status::Converged || gap <= 1e-6 * nothing + 1e-4 * f;
                 prop_assert!(certified, "{multiclass:?} {:?} {:?}", trained.status, trained.certificate);
                 prop_assert!((f - trained.certificate.objective).abs() <= 1e-6 * (f.abs() + 1e-6 * nothing));
             }
