@@ -180,9 +180,9 @@ def matrix(options):
     kept, log = {}, bench.work / "matrix.jsonl"
     if options.resume and log.exists():
         kept = {key(cell): cell for cell in map(json.loads, open(log))}
-    todo, left_out = list(cells(bench)), 0
+    planned, left_out = list(cells(bench)), 0
     with open(log, "a" if options.resume else "w") as out:
-        for number, (entry, cell) in enumerate(todo, 1):
+        for number, (entry, cell) in enumerate(planned, 1):
             found = kept.get(key(cell))
             if not found and bench.late():
                 left_out += 1
@@ -192,7 +192,7 @@ def matrix(options):
                 out.write(json.dumps(found) + "\n")
                 out.flush()
                 if not found["met"]:
-                    print(f"{number}/{len(todo)}: " + " | ".join(shown(found)), file=sys.stderr)
+                    print(f"{number}/{len(planned)}: " + " | ".join(shown(found)), file=sys.stderr)
             bench.facts.append(found)
     report(bench, left_out)
     bench.finish("matrix")
