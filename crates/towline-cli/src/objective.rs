@@ -17,7 +17,7 @@ use crate::penalty::PenaltyArguments;
 /// Arguments that say what is minimised, but for C.
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
-    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge; logistic for softmax]
+    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge; logistic for softmax; squared for tables whose labels are fractions]
     #[arg(long)]
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
@@ -110,7 +110,10 @@ impl ObjectiveArguments {
         budget: &Budget,
     ) -> anyhow::Result<Objective> {
         let multiclass = self.multiclass();
-        let loss = self.loss(multiclass)?;
+        let loss = match self.predicts_numbers(store.manifest()) {
+            true => AnyLoss::from_name("squared", self.epsilon, self.delta)?,
+            false => self.loss(multiclass)?,
+        };
         let c = positive_number("-C", c)?;
         // An intercept is the weight of a constant feature, free of the penalty.
         let (bias, intercept) = match self.constant(store.manifest().named_features, can_be_free) {
@@ -128,6 +131,17 @@ impl ObjectiveArguments {
         }
         check_representable(&objective, store.manifest())?;
         Ok(objective)
+    }
+
+    /// Whether the labels of a table are numbers to predict, where nothing says otherwise: some of them are no whole
+    /// numbers, as prices and lengths are, and classes are not.
+    pub fn predicts_numbers(&self, manifest: &Manifest) -> bool {
+        let is_open = self.loss.is_none() && self.liblinear_type.is_none() && self.multiclass().is_none();
+        let is_for_classes = self.positive.is_some() || !self.class_weight.is_empty();
+        let labels = &manifest.labels;
+        let known = labels.histogram.iter().flatten().map(|(label, _)| *label).chain([labels.min, labels.max]);
+        let is_fraction = known.into_iter().any(|label| label.fract() != 0.0);
+        is_open && !is_for_classes && manifest.named_features && labels.names.is_none() && is_fraction
     }
 
     /// The file that says which features belong together, if there is one.

@@ -209,3 +209,31 @@ fn a_plan_says_how_zeros_would_be_found() {
     let failed = towline(&["plan", &store, "--solver", "newton"]);
     assert!(String::from_utf8_lossy(&failed.stderr).contains("--solver dual and columns"));
 }
+
+/// A raw table with text, gaps and a price to predict: no other option says that it is a regression.
+#[test]
+fn a_table_whose_labels_are_fractions_is_a_regression() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("price,area,rooms,city,income\n");
+    for i in 0..400u32 {
+        let (area, rooms) = (30 + (i * 37) % 270, 1 + (i * 7) % 8);
+        let (city, more) = if i % 3 == 0 { ("Basel", 90_000) } else { ("Bern", 0) };
+        let income = 20_000 + (i * 7919) % 280_000;
+        let price = f64::from(50_000 + 2500 * area + 8000 * rooms + more) + 0.3 * f64::from(income) + 0.5;
+        let area = if i % 50 == 0 { String::new() } else { area.to_string() };
+        text += &format!("{price},{area},{rooms},{city},{income}\n");
+    }
+    let table = folder.path().join("houses.csv").display().to_string();
+    std::fs::write(&table, text).unwrap();
+    let model = folder.path().join("m.towm").display().to_string();
+    let output = towline(&["train", &table, "--label", "price", "-o", &model]);
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("--loss squared") && said.contains("converged"), "{said}");
+    let quality = json(&towline(&["eval", &model, &table, "--label", "price", "--json"]));
+    // Rows without an area are what is left to explain.
+    assert!(quality["r2"].as_f64().unwrap() > 0.8, "{quality}");
+    // Who asks for classes gets them.
+    let asked = towline(&["train", &table, "--label", "price", "-o", &model, "--positive", "1", "--restart"]);
+    assert!(!asked.status.success());
+}
