@@ -52,6 +52,8 @@ pub struct Learner<'a> {
     pub certificate: Option<Certificate>,
     /// Visits before the last certificate, and the seconds that it took.
     certified: (u64, f64),
+    /// Whether a proximal step has changed the weights since.
+    moved: bool,
     /// Its own part of the cost: sweeps, visits, and seconds of both kinds of work.
     pub cost: Cost,
     /// The dual objective when the pass began.
@@ -92,6 +94,7 @@ impl<'a> Learner<'a> {
             gap_estimate: None,
             certificate: None,
             certified: (0, 0.0),
+            moved: false,
             cost: Cost::default(),
             before: 0.0,
             passes: 0,

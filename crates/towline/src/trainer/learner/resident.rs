@@ -46,13 +46,17 @@ impl Learner<'_> {
         let seconds = begin.elapsed().as_secs_f64();
         self.cost.certify_seconds += seconds;
         self.certified = (self.cost.visits, seconds);
+        self.moved = false;
+        // The last certificate takes as long, and has to be a part of the time.
+        self.limits.watch().reserve(seconds);
         self.take_certificate(certificate)
     }
 
     /// The run has to end: finds out how good the weights are if there is time for that, goes back to those of the last certificate if there is not,
     /// and to none at all where there is no certificate.
     fn certify_in_time(&mut self, residents: &Residents) -> Result<(), TrainError> {
-        let is_known = self.certificate.is_some() && self.certified.0 == self.cost.visits;
+        let is_same = self.certified.0 == self.cost.visits || self.is_proximal() && !self.moved;
+        let is_known = self.certificate.is_some() && is_same;
         let is_time = self.limits.watch().has_time_for(self.certified.1);
         if is_known || is_time && self.certify_resident(residents)?.is_finite() || self.rows.problem.go_back() {
             return Ok(());
@@ -77,11 +81,17 @@ impl Learner<'_> {
             let before = self.cost.visits;
             let mut sweep = self.sweep(residents)?;
             for _ in 1..self.rows.problem.sweeps() {
+                if self.limits.look().is_some() {
+                    break;
+                }
                 sweep = self.sweep(residents)?;
             }
-            // Without a visit there is nothing to go on from, and a certificate may stay what it is.
-            if self.cost.visits > before {
+            // Without a visit there is nothing to go on from, and a certificate may stay what it is. So it may where a
+            // proximal step was cut short.
+            let is_cut = self.limits.look().is_some() && self.certificate.is_some() && !self.moved;
+            if self.cost.visits > before && !is_cut {
                 self.advance();
+                self.moved = true;
             }
             // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
             let passes = match self.by_columns {
