@@ -274,12 +274,58 @@ def out_of_core(bench, _peers):
                   f"{found['status']}, gap {gap}, {seconds:.1f} s", "", f"{reads} reads", "at most 25 to 1e-4")
 
 
+# What `auto` chooses from, for each loss.
+SOLVERS = {"hinge": ["dual", "multipliers"], "squared-hinge": ["dual", "newton"], "logistic": ["dual", "newton"],
+           "squared": ["dual", "gram"], "epsilon-insensitive": ["dual", "multipliers"], "huber": ["dual", "newton"]}
+NUMBERS = ("squared", "epsilon-insensitive", "huber")
+# Of two runs that take less, neither is worse.
+SAME_SECONDS = 0.02
+
+
+def choice(bench, _peers):
+    """`auto` against each of the solvers that it chooses from, to a gap of 1e-6."""
+    options, cells = bench.options, []
+    for loss in [loss for loss in SOLVERS if not options.losses or loss in options.losses.split(",")]:
+        for entry in bench.sets("numbers" if loss in NUMBERS else "classes"):
+            for c in map(float, options.C.split(",") if options.C else ["1e-3", "1", "1e3"]):
+                if not bench.late():
+                    cells.append(choice_cell(bench, entry, loss, c))
+    bench.facts += cells
+    rated = [cell for cell in cells if cell["ratio"] is not None]
+    for cell in sorted(rated, key=lambda cell: -cell["ratio"]):
+        others = ", ".join(f"{name} {shown}" for name, shown in cell["others"].items())
+        bench.row(f"{cell['set']}, {cell['loss']}, C = {cell['C']:g}", f"{cell['solver']}, {cell['seconds']:.2f} s",
+                  others, f"{cell['ratio']:.2f}", "at most 1.3")
+    worse = sum(cell["ratio"] > 1.3 for cell in rated)
+    bench.notes.append(f"{worse} of {len(rated)} cells are above 1.3; {len(cells) - len(rated)} have no ratio")
+
+
+def choice_cell(bench, entry, loss, c):
+    """Seconds of training by `auto` and by the best of the others; a run that does not end in time has no seconds."""
+    problem = ["--loss", loss, "-C", c, "--tolerance", 1e-6, *bench.plain]
+    found = bench.train(entry["stem"], *problem)
+    cell = {"set": f"{entry['set']} {entry['scale']}", "loss": loss, "C": c, "solver": found.get("solver")}
+    if found["status"] != "converged":
+        return cell | {"ratio": None, "others": {}, "seconds": None}
+    seconds, others, best = found["seconds"]["training"], {}, None
+    for solver in SOLVERS[loss]:
+        run = bench.train(entry["stem"], *problem, "--solver", solver, limit=max(2.0, 1.5 * seconds))
+        if run["status"] == "converged":
+            others[solver] = f"{run['seconds']['training']:.2f} s"
+            best = min(best or math.inf, run["seconds"]["training"])
+        else:
+            others[solver] = run["status"]
+    ratio = None if best is None else max(seconds, SAME_SECONDS) / max(best, SAME_SECONDS)
+    return cell | {"ratio": ratio, "others": others, "seconds": seconds}
+
+
 HEADS = ("what", "Towline", "peer", "ratio", "must reach")
 CELLS = ("set", "loss", "C", "Towline", "LIBLINEAR", "ratio", "solver")
 PARTS = {
     "peers": (against_liblinear, "Solvers against LIBLINEAR", CELLS),
     "ridge": (against_ridge, "Ridge and least squares", HEADS),
     "lasso": (against_lasso, "A Lasso path with folds", HEADS),
+    "choice": (choice, "auto against the best of its solvers", ("what", "auto", "others", "ratio", "must reach")),
     "core": (out_of_core, "Covtype out of core", HEADS),
 }
 
@@ -288,7 +334,7 @@ def run(part, options, bench_of):
     measure, title, heads = PARTS[part]
     says = "One thread. `benchmarks/solvers.py` says what exactly is timed; a ratio above 1 is in favour of Towline."
     bench = bench_of(options, title, says, heads)
-    peers = Peers(options) if part != "core" else None
+    peers = Peers(options) if part not in ("core", "choice") else None
     with bench.part(part):
         measure(bench, peers)
     bench.finish(part, peers and peers.python)

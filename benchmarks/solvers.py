@@ -17,6 +17,8 @@ One thread for everybody. What is measured, one part per name:
            reached within 1.5 times LIBLINEAR's time and 5 s, that time counts.
   ridge    ridge and least squares against Ridge(solver="cholesky") of scikit-learn, all rows in memory.
   lasso    a path of 100 lambdas and 10 folds, a tenth of the rows in memory, against LassoCV with all memory.
+  choice   `auto` against each of the solvers that it chooses from, no intercept, gap 1e-6; must be at most 1.3 times as
+           long as the best of them.
   core     covtype with a tenth of the rows in memory, hinge, C = 1, gap 1e-4: how often all rows are read.
 """
 import argparse
