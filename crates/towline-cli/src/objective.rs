@@ -10,6 +10,7 @@ use towline::penalty::AnyPenalty;
 use towline::store::DiskStore;
 use towline::store::manifest::Manifest;
 use towline::stream::StreamOptions;
+use towline::task::{MOST_CLASSES, Task};
 
 use crate::liblinear;
 use crate::penalty::PenaltyArguments;
@@ -17,7 +18,7 @@ use crate::penalty::PenaltyArguments;
 /// Arguments that say what is minimised, but for C.
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
-    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge; logistic for softmax; squared for tables whose labels are fractions]
+    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge for classes, logistic for softmax, squared for regression]
     #[arg(long)]
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
@@ -43,6 +44,9 @@ pub struct ObjectiveArguments {
     /// Fit none [default for libsvm rows]
     #[arg(long, conflicts_with_all = ["bias", "intercept"])]
     no_intercept: bool,
+    /// Whether labels are classes or numbers to predict [default: by the loss, else by the labels]
+    #[arg(long, value_enum)]
+    task: Option<TaskChoice>,
     /// How more than two classes are told apart: each from all others, or all in one objective
     #[arg(long, value_enum, default_value_t = MulticlassChoice::Auto)]
     multiclass: MulticlassChoice,
@@ -52,6 +56,16 @@ pub struct ObjectiveArguments {
     /// LABEL=W multiplies the weight of a class (repeat for others), balanced gives all classes the same weight in all
     #[arg(long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
     class_weight: Vec<String>,
+}
+
+/// What labels are.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum TaskChoice {
+    /// Each label is a class
+    #[value(alias = "classification")]
+    Classes,
+    /// Labels are numbers to predict
+    Regression,
 }
 
 /// How more than two classes are told apart.
@@ -110,10 +124,7 @@ impl ObjectiveArguments {
         budget: &Budget,
     ) -> anyhow::Result<Objective> {
         let multiclass = self.multiclass();
-        let loss = match self.predicts_numbers(store.manifest()) {
-            true => AnyLoss::from_name("squared", self.epsilon, self.delta)?,
-            false => self.loss(multiclass)?,
-        };
+        let loss = self.loss_for(self.task(store.manifest())?)?;
         let c = positive_number("-C", c)?;
         // An intercept is the weight of a constant feature, free of the penalty.
         let (bias, intercept) = match self.constant(store.manifest().named_features, can_be_free) {
@@ -133,15 +144,61 @@ impl ObjectiveArguments {
         Ok(objective)
     }
 
-    /// Whether the labels of a table are numbers to predict, where nothing says otherwise: some of them are no whole
-    /// numbers, as prices and lengths are, and classes are not.
-    pub fn predicts_numbers(&self, manifest: &Manifest) -> bool {
-        let is_open = self.loss.is_none() && self.liblinear_type.is_none() && self.multiclass().is_none();
-        let is_for_classes = self.positive.is_some() || !self.class_weight.is_empty();
-        let labels = &manifest.labels;
-        let known = labels.histogram.iter().flatten().map(|(label, _)| *label).chain([labels.min, labels.max]);
-        let is_fraction = known.into_iter().any(|label| label.fract() != 0.0);
-        is_open && !is_for_classes && manifest.named_features && labels.names.is_none() && is_fraction
+    /// What is predicted: what was asked for, what the other options are about, else what the labels suggest.
+    pub fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
+        let of_loss = self.typed_loss()?.map(|loss| match loss.is_classification() {
+            true => Task::Classification,
+            false => Task::Regression,
+        });
+        let is_for_classes = self.multiclass().is_some() || self.positive.is_some() || !self.class_weight.is_empty();
+        let asked = match self.task {
+            Some(TaskChoice::Classes) => Some(Task::Classification),
+            Some(TaskChoice::Regression) => Some(Task::Regression),
+            None => None,
+        };
+        if let (Some(asked), Some(of_loss)) = (asked, of_loss)
+            && asked != of_loss
+        {
+            bail!("--task and --loss do not go together: one is about classes, the other about numbers; leave one out");
+        }
+        let of_options = is_for_classes.then_some(Task::Classification);
+        Ok(asked.or(of_loss).or(of_options).unwrap_or_else(|| Task::suggested_by(manifest)))
+    }
+
+    /// In a line what is predicted and why, where nothing but the labels of a table said it.
+    pub fn task_note(&self, manifest: &Manifest) -> anyhow::Result<Option<String>> {
+        let is_open = self.task.is_none() && self.typed_loss()?.is_none() && self.multiclass().is_none();
+        if !is_open || self.positive.is_some() || !manifest.named_features {
+            return Ok(None);
+        }
+        let values = manifest.labels.histogram.as_ref().map_or("very many".to_string(), |h| h.len().to_string());
+        Ok(Some(match self.task(manifest)? {
+            Task::Regression => {
+                format!(
+                    "task regression: the label is a number with {values} values; --task classes takes each for a class"
+                )
+            }
+            Task::Classification if manifest.labels.names.is_some() => {
+                format!("task classification: the label is text with {values} values")
+            }
+            Task::Classification => {
+                format!("task classification: the label has {values} values; --task regression predicts the number")
+            }
+        }))
+    }
+
+    /// The loss that was typed, else the default for what is predicted.
+    fn loss_for(&self, task: Task) -> anyhow::Result<AnyLoss> {
+        match (self.typed_loss()?, task) {
+            (None, Task::Regression) => Ok(AnyLoss::from_name("squared", self.epsilon, self.delta)?),
+            _ => self.loss(self.multiclass()),
+        }
+    }
+
+    /// The loss that was typed, if one was.
+    fn typed_loss(&self) -> anyhow::Result<Option<AnyLoss>> {
+        let typed = self.liblinear_type.map(|solver| solver.loss).or(self.loss.as_deref());
+        Ok(typed.map(|name| AnyLoss::from_name(name, self.epsilon, self.delta)).transpose()?)
     }
 
     /// The file that says which features belong together, if there is one.
@@ -163,7 +220,11 @@ impl ObjectiveArguments {
     /// The same for a stream, whose labels are not known yet.
     pub fn for_stream(&self, c: f64) -> anyhow::Result<StreamOptions> {
         let multiclass = self.multiclass();
-        let loss = self.loss(multiclass)?;
+        let task = match self.task {
+            Some(TaskChoice::Regression) => Task::Regression,
+            _ => Task::Classification,
+        };
+        let loss = self.loss_for(task)?;
         let mut options = StreamOptions::new(loss, positive_number("-C", c)?);
         self.check_regression(loss, multiclass)?;
         let bias = self.bias.unwrap_or(0.0);
@@ -238,6 +299,13 @@ impl ObjectiveArguments {
             Targets::binary(labels, self.positive.as_deref())?
         } else {
             let classes = Classes::of(labels)?;
+            if classes.len() > MOST_CLASSES && self.task != Some(TaskChoice::Classes) {
+                let other = if labels.names.is_none() { ", --task regression predicts the number" } else { "" };
+                bail!(
+                    "the label has {} values, and each would be a class; --task classes trains on all of them{other}",
+                    classes.len()
+                );
+            }
             // One score tells two classes apart.
             match joint {
                 None if classes.len() == 2 => Targets::binary(labels, None)?,

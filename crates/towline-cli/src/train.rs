@@ -234,12 +234,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
             "this method has no intercept; a constant feature of 1, whose weight is penalised, takes its place".into(),
         );
     }
-    if arguments.objective.predicts_numbers(store.manifest()) {
-        notes.push(
-            "labels are numbers with fractions, so they are predicted: --loss squared; --loss hinge takes each for a class"
-                .into(),
-        );
-    }
+    notes.extend(arguments.objective.task_note(store.manifest())?);
     notes.extend(scales::note(&store, &objective, &budget)?);
     let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let stop = Stop::default();

@@ -212,14 +212,20 @@ fn a_plan_says_how_zeros_would_be_found() {
 
 /// A raw table with text, gaps and a price to predict: no other option says that it is a regression.
 #[test]
-fn a_table_whose_labels_are_fractions_is_a_regression() {
+fn a_table_whose_labels_are_quantities_is_a_regression() {
+    for fraction in [0.5, 0.0] {
+        prices_are_predicted(fraction);
+    }
+}
+
+fn prices_are_predicted(fraction: f64) {
     let folder = TempDir::new().unwrap();
     let mut text = String::from("price,area,rooms,city,income\n");
     for i in 0..400u32 {
         let (area, rooms) = (30 + (i * 37) % 270, 1 + (i * 7) % 8);
         let (city, more) = if i % 3 == 0 { ("Basel", 90_000) } else { ("Bern", 0) };
         let income = 20_000 + (i * 7919) % 280_000;
-        let price = f64::from(50_000 + 2500 * area + 8000 * rooms + more) + 0.3 * f64::from(income) + 0.5;
+        let price = f64::from(50_000 + 2500 * area + 8000 * rooms + more) + f64::from(income / 3) + fraction;
         let area = if i % 50 == 0 { String::new() } else { area.to_string() };
         text += &format!("{price},{area},{rooms},{city},{income}\n");
     }
@@ -229,11 +235,30 @@ fn a_table_whose_labels_are_fractions_is_a_regression() {
     let output = towline(&["train", &table, "--label", "price", "-o", &model]);
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("--loss squared") && said.contains("converged"), "{said}");
+    assert!(said.contains("task regression") && said.contains("converged"), "{said}");
     let quality = json(&towline(&["eval", &model, &table, "--label", "price", "--json"]));
     // Rows without an area are what is left to explain.
     assert!(quality["r2"].as_f64().unwrap() > 0.8, "{quality}");
     // Who asks for classes gets them.
     let asked = towline(&["train", &table, "--label", "price", "-o", &model, "--positive", "1", "--restart"]);
     assert!(!asked.status.success());
+    let both = towline(&["train", &table, "--label", "price", "--task", "classes", "--loss", "huber", "--restart"]);
+    assert!(String::from_utf8_lossy(&both.stderr).contains("leave one out"));
+}
+
+/// Thousands of classes are rarely meant.
+#[test]
+fn very_many_classes_are_trained_only_if_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let rows: String = (0..1200).map(|i| format!("{i} 1:{} 2:{}\n", i % 7, i % 11)).collect();
+    let file = folder.path().join("many.svm").display().to_string();
+    std::fs::write(&file, rows).unwrap();
+    let model = folder.path().join("m.towm").display().to_string();
+    let failed = towline(&["train", &file, "-o", &model, "--max-passes", "1"]);
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(said.contains("1200 values") && said.contains("--task classes"), "{said}");
+    let asked = towline(&["train", &file, "-o", &model, "--max-passes", "1", "--task", "classes", "--solver", "dual"]);
+    assert!(String::from_utf8_lossy(&asked.stdout).contains("1200, ovr"));
+    let numbers = towline(&["train", &file, "-o", &model, "--task", "regression", "--restart"]);
+    assert!(numbers.status.success());
 }

@@ -64,5 +64,6 @@ pub mod stop;
 pub mod store;
 pub mod stream;
 pub mod targets;
+pub mod task;
 pub mod trainer;
 pub mod truncation;
