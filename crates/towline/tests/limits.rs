@@ -70,6 +70,9 @@ fn cases() -> Vec<Case> {
         case("sums of products", "squared", "l2", Solver::Gram, true),
         case("lasso", "squared", "l1", Solver::Gram, true),
     ];
+    let mut free = case("proximal with an intercept", "hinge", "l2", Solver::Dual, true);
+    free.options.tasks[0].objective.intercept = true;
+    all.push(free);
     // Several models, one after the other where not all of them fit.
     for (name, in_memory) in [("several", true), ("several by blocks", false)] {
         let mut several = case(name, "hinge", "l2", Solver::Dual, in_memory);
