@@ -146,6 +146,15 @@ impl AnyLoss {
 }
 
 impl AnyLoss {
+    /// The terms of a loss that is made of straight pieces; 0 for others.
+    pub fn terms(&self) -> usize {
+        match self {
+            AnyLoss::Hinge(_) => <Hinge as PiecewiseLinear>::TERMS,
+            AnyLoss::EpsilonInsensitive(_) => <EpsilonInsensitive as PiecewiseLinear>::TERMS,
+            _ => 0,
+        }
+    }
+
     /// Calls the visitor with the loss as its own type if it is made of straight pieces; gives the visitor back if not.
     pub fn visit_piecewise<V: PiecewiseVisitor>(self, visitor: V) -> Result<V::Out, V> {
         match self {

@@ -1,14 +1,14 @@
 //! Which solver suits the data, by its shape and by what each would cost.
 use super::block_gram::BlockGram;
 use super::gram::Gram;
-use super::{few_rows, least_squares, train};
+use super::{by_scans, few_rows, least_squares, train};
 use crate::budget::Budget;
 use crate::loss::Loss;
 use crate::machine::default_memory_bytes;
 use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead, Shape};
-use crate::trainer::{READ_AHEAD, Solver};
+use crate::trainer::{Plan, READ_AHEAD, Solver};
 
 /// Seconds of a multiplication and an addition in a rank-k update, on one core of about 3 GHz. Other machines differ by
 /// a factor that all costs share.
@@ -128,11 +128,18 @@ pub fn candidate(
     };
     let seconds = seconds(&shape, solver, outputs, factors) + more;
     let sweep = outputs * sweep_seconds(&store.shape());
-    // On disk, what counts is how often rows are read. Newton's method reads them a few times; multipliers do so more
-    // often than dual coordinate descent, which works on what is in memory in between, where that gets on at all.
+    // On disk, what counts is how often rows are read. Newton's method reads them a few times, and so do multipliers where
+    // there is room for the rows near their kinks. Where there is none, or where dual coordinate descent has all rows in
+    // memory, that comes before.
     let after_dual = match in_memory {
         true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
-        false => solver == Solver::Multipliers,
+        false if solver == Solver::Multipliers => {
+            let left = free.saturating_sub(train::bytes(&shape, solver, objective, false));
+            let has_room = by_scans::room(&shape, objective.loss.terms() as u64, left).is_some();
+            let dual_in_memory = Plan::for_models(store, objective, 1, budget).is_ok_and(|plan| plan.in_memory);
+            !has_room || dual_in_memory
+        }
+        false => false,
     };
     Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
 }

@@ -119,6 +119,17 @@ impl Factor {
         line.iter().enumerate().map(move |(j, &x)| if j <= i { root * x } else { 0.0 })
     }
 
+    /// Vectors u with `Σ uuᵀ` the inverse of the matrix: what its column j has of each, from place `j * size` on. Those
+    /// before the j-th are 0 there.
+    pub fn inverse_roots(&self, roots: &mut [f64]) {
+        let size = self.size;
+        roots.fill(0.0);
+        (0..size).for_each(|j| roots[j * size + j] = self.scale[j]);
+        let lower = MatRef::from_row_major_slice(&self.lower, size, size);
+        let columns = MatMut::from_column_major_slice_mut(roots, size, size);
+        solve_lower_triangular_in_place(lower, columns, Par::Seq);
+    }
+
     fn solve_once(&self, rhs: &mut [f64]) {
         let size = self.size;
         rhs.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);

@@ -13,6 +13,7 @@ const PANEL_ROWS: usize = 128;
 const SPARSE_COST: f64 = 10.0;
 
 /// A symmetric matrix: a column for each feature, and further ones behind them.
+#[derive(Debug)]
 pub struct Gram {
     size: usize,
     /// By row; only entries left of the diagonal and on it count.

@@ -220,7 +220,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         w.iter_mut().zip(dw).for_each(|(w, d)| *w += lengths.primal * d);
         let mut rhs: Vec<f64> = part.gradient(w).iter().map(|g| -g).collect();
         let (mut products, mut losses) = (0.0, 0.0);
-        gram.clear();
+        part.begin_matrix(gram);
         rows.scan(|i, row, y, c| {
             let (mut theta, mut coefficient) = (0.0, 0.0);
             let before = margins[i];
@@ -327,7 +327,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
             v[last] += beta * bias;
         })?;
         for ((w, v), ridge) in w.iter().zip(&v).zip(part.ridge) {
-            if *ridge > 0.0 {
+            if *ridge > 0.0 && part.proximal.is_none() {
                 gap += (ridge * w - v).powi(2) / (2.0 * ridge);
             }
         }

@@ -16,6 +16,7 @@
 //! the rows comes first (`sample`), so that most iterations are cheap.
 mod band;
 mod block_gram;
+mod by_scans;
 mod choose;
 mod class_margins;
 mod error;
@@ -33,6 +34,7 @@ mod newton;
 mod norms;
 mod one_output;
 mod piecewise;
+mod reach;
 mod rounded;
 mod rows;
 mod sample;
@@ -43,6 +45,7 @@ mod softmax;
 mod sparse;
 mod train;
 mod widen;
+mod working_set;
 
 pub(crate) use choose::{Candidate, candidate, solver_of};
 pub use error::SecondOrderError;

@@ -21,18 +21,44 @@ pub struct Quadratic<'a> {
     pub shift: &'a [f64],
     /// The value of the constant feature.
     pub bias: f64,
+    /// What rows that are left out cost at w = 0.
+    pub constant: f64,
+    /// A matrix M and a factor τ: τ/2 wᵀMw besides, which keeps w near where rows that are left out were looked at.
+    pub proximal: Option<(&'a Gram, f64)>,
 }
 
 impl Quadratic<'_> {
-    /// ½ Σ ρw² - v̄·w.
+    /// ½ Σ ρw² - v̄·w, and what is constant and proximal.
     pub fn value(&self, w: &[f64]) -> f64 {
         let terms = w.iter().zip(self.ridge).zip(self.shift);
-        terms.map(|((w, ridge), shift)| (0.5 * ridge * w - shift) * w).sum()
+        let plain: f64 = terms.map(|((w, ridge), shift)| (0.5 * ridge * w - shift) * w).sum();
+        let along = self.proximal_gradient(w);
+        self.constant + plain + 0.5 * along.iter().zip(w).map(|(g, w)| g * w).sum::<f64>()
     }
 
     /// Its gradient.
     pub fn gradient(&self, w: &[f64]) -> Vec<f64> {
-        w.iter().zip(self.ridge).zip(self.shift).map(|((w, ridge), shift)| ridge * w - shift).collect()
+        let plain = w.iter().zip(self.ridge).zip(self.shift).map(|((w, ridge), shift)| ridge * w - shift);
+        let mut gradient: Vec<f64> = plain.collect();
+        gradient.iter_mut().zip(self.proximal_gradient(w)).for_each(|(g, along)| *g += along);
+        gradient
+    }
+
+    /// τMw; nothing where there is no such part.
+    fn proximal_gradient(&self, w: &[f64]) -> Vec<f64> {
+        let Some((matrix, factor)) = self.proximal else { return Vec::new() };
+        let mut along = vec![0.0; w.len()];
+        matrix.product(&vec![0.0; w.len()], w, &mut along);
+        along.iter_mut().for_each(|g| *g *= factor);
+        along
+    }
+
+    /// Makes a matrix τM, to which others are added.
+    pub fn begin_matrix(&self, gram: &mut Gram) {
+        gram.clear();
+        if let Some((matrix, factor)) = self.proximal {
+            gram.lower_mut().iter_mut().zip(matrix.lower()).for_each(|(to, from)| *to = factor * from);
+        }
     }
 }
 
@@ -129,7 +155,7 @@ impl<'a, L: RowLoss> Look<'a, L> {
         let (last, bias) = (w.len() - 1, part.bias);
         let mut gradient = part.gradient(w);
         let mut losses = 0.0;
-        gram.clear();
+        part.begin_matrix(gram);
         let mut kept = margins.take().filter(|_| rows.are_in_memory()).unwrap_or_default();
         let keeps = rows.are_in_memory();
         kept.clear();
@@ -249,8 +275,12 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         Ok((direction, if is_flat && !self.is_cautious { f64::INFINITY } else { promised }))
     }
 
-    /// But for what an intercept asks of dual variables: Σ g²/(2ρ).
+    /// But for what an intercept asks of dual variables: Σ g²/(2ρ). With a proximal part, slopes are no dual variables
+    /// of the whole problem, and what a step promises has to do.
     fn gap(&self, _w: &[f64]) -> f64 {
+        if self.look.part.proximal.is_some() {
+            return 0.0;
+        }
         let squares = self.look.gradient.iter().zip(self.look.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
         squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
     }

@@ -2,6 +2,7 @@
 //!
 //! Then all of them follow, in memory or by scans. A scan keeps the dual variables of rows and nothing else of them.
 use super::band::Band;
+use super::by_scans::{self, Outcome};
 use super::interior_point::{self, InteriorPoint};
 use super::multipliers;
 use super::one_output::{Quadratic, Same, Smooth};
@@ -35,9 +36,15 @@ pub fn train<L: PiecewiseLinear>(
 ) -> Result<Trained, TrainError> {
     let beside = row_bytes(L::TERMS as u64);
     let by_scans = !rows.are_in_memory();
+    if by_scans {
+        match by_scans::train(loss, rows, part, (w, len), budget, session)? {
+            Outcome::Ended(status, duals) => return session.finish(rows, duals, status),
+            Outcome::GivenUp(given_up) => w = given_up,
+        }
+    }
     let (tolerance, mut band) = (further(rows) * session.limits.options().tolerance, None);
     if session.relative_gap() > GOOD_START {
-        let sizes = (w.len() as u64, beside);
+        let sizes = (w.len() as u64, beside, 0);
         (w, band) = from_sample((w, band), rows, sizes, budget, |(w, _), some| {
             let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
             let w = multipliers::solve(loss, part, (w, len), some, (SAMPLE_TOLERANCE, None), stop)?.w;
@@ -73,6 +80,8 @@ pub struct Turn {
     pub tolerance: f64,
     /// Where multipliers begin, if that is known.
     pub band: Option<Band>,
+    /// Whether weights to begin with are those of a problem like this one.
+    pub is_near: bool,
 }
 
 /// Minimises over rows. Few rows are solved by the interior point method, whose iterations hardly depend on anything;
@@ -88,10 +97,11 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     turn: Turn,
     stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Found, TrainError> {
-    let Turn { number, count, tolerance, band } = turn;
+    let Turn { number, count, tolerance, band, is_near } = turn;
     let is_first = number.is_multiple_of(2);
     if count.is_some_and(|count| is_first == (count <= FEW_ROWS)) {
-        let begun = InteriorPoint::begin(loss, part, vec![0.0; w.len()], len, rows)?;
+        let start = if is_near { w } else { vec![0.0; w.len()] };
+        let begun = InteriorPoint::begin(loss, part, start, len, rows)?;
         let found = begun.run(tolerance, stop)?;
         return Ok((found.w, found.duals, found.iterations));
     }
@@ -113,7 +123,7 @@ fn all_rows<L: PiecewiseLinear>(
     loop {
         // Each method has its turn before both are asked for more than the tolerance should take.
         let tolerance = tolerance * 0.01f64.powi(number as i32 / 2);
-        let turn = Turn { number, count: rows.count(), tolerance, band: band.take() };
+        let turn = Turn { number, count: rows.count(), tolerance, band: band.take(), is_near: false };
         let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
         let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, stop)?;
         w = found;
@@ -121,7 +131,7 @@ fn all_rows<L: PiecewiseLinear>(
         session.scans += scans;
         rows.let_end();
         let (mut duals, _paid) = by_position(duals, rows, budget)?;
-        let ended = session.certify(loss, rows, &w, &mut duals, |_, _, _| {})?;
+        let ended = session.certify(loss, rows, &w, &mut duals, |_, _| {})?;
         number += if rows.are_in_memory() { 1 } else { 2 };
         // Rounding has the last word.
         let settled = (number >= MOST_TURNS).then_some(Status::OutOfPasses);

@@ -257,6 +257,23 @@ impl Rows for TaskRows<'_> {
     }
 }
 
+/// A row in a scan of the store that knows its margin.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    /// Where it is in the store.
+    pub position: u64,
+    /// Where it lies in memory.
+    pub block: &'a Block,
+    /// Its place there.
+    pub i: usize,
+    /// Its target.
+    pub y: f64,
+    /// Its weight.
+    pub c: f64,
+    /// Its margin.
+    pub z: f64,
+}
+
 /// Some rows in memory, with a weight of their own.
 pub struct Subset<'a> {
     block: &'a Block,

@@ -10,6 +10,8 @@ const ROWS_PER_FEATURE: u64 = 20;
 const LEAST_PART: u64 = 4;
 /// It is at least this part of them.
 const MOST_PART: u64 = 32;
+/// Where whole blocks are taken, there are at least so many of them.
+const LEAST_BLOCKS: usize = 2;
 /// And it has at least so many rows.
 const FEWEST: u64 = 1000;
 
@@ -26,15 +28,19 @@ struct Sample {
 }
 
 /// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample,
-/// the start.
+/// the start. Sizes are those of w, bytes for each row besides it, and rows that the sample is to have if there is room.
 pub fn from_sample<T>(
     start: T,
     rows: &mut TaskRows,
-    (features, beside): (u64, u64),
+    (features, beside, wish): (u64, u64, u64),
     budget: &Budget,
     solve: impl FnOnce(T, &mut Subset) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
-    match Sample::of(rows, features, beside, budget)? {
+    let mut sample = Sample::of(rows, (features, wish), beside, budget)?;
+    if sample.is_none() && wish > 0 {
+        sample = Sample::of(rows, (features, 0), beside, budget)?;
+    }
+    match sample {
         Some(sample) => {
             let scanning = rows.store_rows().scanning.clone();
             solve(start, &mut Subset::new(sample.block(rows), &sample.rows, scanning))
@@ -46,10 +52,15 @@ pub fn from_sample<T>(
 impl Sample {
     /// A sample, if there are enough rows for one: evenly spread where they are in memory, else whole blocks. Each row
     /// takes `beside` bytes more.
-    fn of(rows: &mut TaskRows, features: u64, beside: u64, budget: &Budget) -> Result<Option<Sample>, TrainError> {
+    fn of(
+        rows: &mut TaskRows,
+        (features, wish): (u64, u64),
+        beside: u64,
+        budget: &Budget,
+    ) -> Result<Option<Sample>, TrainError> {
         let shape = rows.store_rows().store().shape();
         let count = rows.count().map_or(shape.rows, |count| count as u64);
-        let wanted = (ROWS_PER_FEATURE * features).max(count / MOST_PART).max(FEWEST);
+        let wanted = (ROWS_PER_FEATURE * features).max(count / MOST_PART).max(FEWEST).max(wish.min(count / LEAST_PART));
         if wanted > count / LEAST_PART {
             return Ok(None);
         }
@@ -57,18 +68,28 @@ impl Sample {
             return Ok(Some(Sample { rows: rows.every(count as usize, wanted as usize), own: None }));
         }
         let blocks = rows.store_rows().store().blocks();
-        let step = (count / wanted).max(1);
-        let chosen = blocks.iter().step_by(step as usize);
-        let (most, values) = chosen.fold((0, 0), |(n, v), block| (n + u64::from(block.rows), v + block.values));
+        // No more than there is room for, where so many were asked for.
+        let step = if wish > 0 { count.div_ceil(wanted) } else { count / wanted }.max(1) as usize;
+        // Of few blocks, rows are taken here and there, which reads all of them.
+        let by_rows = wish > 0 && blocks.len() < LEAST_BLOCKS * step;
+        let (block_step, row_step) = if by_rows { (1, step) } else { (step, 1) };
+        let (mut most, mut values) = (0, 0);
+        for block in blocks.iter().step_by(block_step) {
+            most += u64::from(block.rows).div_ceil(row_step as u64);
+            values += block.values;
+        }
+        // Rows here and there may be longer than others.
+        let values = if by_rows { (values * 2).div_ceil(row_step as u64).min(values) } else { values };
         let bytes = shape.layout.resident_bytes(most, values) + most * (24 + beside);
         let Ok(paid) = budget.reserve("a sample of the rows", bytes) else { return Ok(None) };
         let mut own = Block::with_capacity(shape.layout, shape.columns as usize, most as usize, values as usize);
         let (task, mut some) = (rows.task(), Vec::with_capacity(most as usize));
-        rows.store_rows_mut().every_block(step as usize, |block, first| {
-            for i in 0..block.rows() {
+        rows.store_rows_mut().every_block(block_step, |block, first| {
+            for i in (0..block.rows()).step_by(row_step) {
                 let info = block.info(i);
                 let (y, c) = task.objective.row(&info);
-                if c > 0.0 && task.keeps(&info, first + i as u64) {
+                let has_room = own.values() + block.row_len(i) <= values as usize;
+                if c > 0.0 && has_room && task.keeps(&info, first + i as u64) {
                     some.push((own.rows() as u32, y, c * (shape.rows as f64 / most as f64)));
                     own.push_from(block, i);
                 }

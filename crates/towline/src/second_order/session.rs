@@ -1,7 +1,7 @@
 //! What a run of one model tells others: steps, certificates, limits, and what comes of it in the end.
 use std::time::Instant;
 
-use super::rows::{StoreRows, TaskRows};
+use super::rows::{Seen, StoreRows, TaskRows};
 use super::several_outputs;
 use crate::block::Row;
 use crate::loss::Loss;
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
             let z = row.dot(w) + bias * w[last];
             duals[position as usize] = (-c * loss.slope(y, z)).clamp(low, high);
         })?;
-        self.certify(loss, rows, w, duals, |_, _, _| {})
+        self.certify(loss, rows, w, duals, |_, _| {})
     }
 
     /// Counts scans of iterations that the observer was told of.
@@ -161,14 +161,15 @@ impl<'a> Session<'a> {
     }
 
     /// Certifies `w` with the dual variables `duals`, by position, which are brought within their bounds and balanced
-    /// if there is an intercept. `each` is called with row, target and margin. Returns how the run ended, if it did.
+    /// if there is an intercept. `each` is called with each row and its dual variable, which it may replace for another
+    /// time. Returns how the run ended, if it did.
     pub fn certify<L: Loss>(
         &mut self,
         loss: L,
         rows: &mut TaskRows,
         w: &[f64],
         duals: &mut [f64],
-        mut each: impl FnMut(Row, f64, f64),
+        mut each: impl FnMut(Seen, &mut f64),
     ) -> Result<Option<Status>, TrainError> {
         let begin = Instant::now();
         let objective = &self.task.objective;
@@ -181,13 +182,14 @@ impl<'a> Session<'a> {
         let mut scan = ProximalScan::new(None);
         let (mut v, mut count) = (vec![0.0; w.len()], 0u64);
         let (penalty, bias, intercept) = (&objective.penalty, objective.bias, objective.intercept);
-        rows.scan_positions(|position, _, row, y, c| {
+        rows.scan_rows(|position, _, block, i, y, c| {
             let (low, high) = loss.dual_bounds(y, c);
             let beta = &mut duals[position as usize];
             *beta = beta.clamp(low, high);
             let state = RowState { y, c, sq_norm: 0.0, beta: *beta };
-            let z = scan.add(loss, row, &state, Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
-            each(row, y, z);
+            let of_scan = Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 };
+            let z = scan.add(loss, block.row(i), &state, of_scan);
+            each(Seen { position, block, i, y, c, z }, beta);
             count += 1;
         })?;
         if count == 0 {
@@ -319,6 +321,11 @@ impl<'a> Session<'a> {
             _ if best.relative_gap() <= self.limits.options().tolerance => Some(Status::Converged),
             stop => stop,
         }
+    }
+
+    /// The best weights that a certificate knows, and their objective.
+    pub fn best(&self) -> Option<(&[f64], f64)> {
+        self.best.as_ref().map(|(certificate, weights)| (&weights[..], certificate.objective))
     }
 
     /// The relative gap so far.

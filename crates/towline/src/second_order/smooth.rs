@@ -104,7 +104,7 @@ pub fn train<M: Model>(
     let width = model.width();
     let is_near = is_near || session.relative_gap() <= GOOD_START;
     if !is_near {
-        let sizes = (w.len() as u64, 2 * 8 * width as u64);
+        let sizes = (w.len() as u64, 2 * 8 * width as u64, 0);
         (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), some| {
             let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), gap))?.0;
             let mut newton = Newton::begin(model, w, some)?;

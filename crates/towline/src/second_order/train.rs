@@ -29,19 +29,18 @@ pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bo
     let of_rows = 8 * shape.rows + if in_memory { TaskRows::bytes(shape.rows) } else { 0 };
     // Of rows that are on disk no margins are kept.
     let of_kept = if in_memory { shape.rows } else { 0 };
-    let width = objective.width() as u64;
+    let (width, terms) = (objective.width() as u64, objective.loss.terms() as u64);
     let method = match solver {
         Solver::Gram => {
             return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, objective);
         }
         Solver::Multipliers if width > 1 => ClassMargins::bytes(width, size, shape.rows) + 8 * (width - 1) * shape.rows,
         Solver::Newton if width > 1 => SoftmaxSum::bytes(width, size, of_kept) + 8 * (width - 1) * shape.rows,
-        // Two terms a row, at most.
         Solver::Multipliers if in_memory => {
-            Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(2)
+            Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(terms)
         }
         Solver::Multipliers => {
-            return Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(2);
+            return Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(terms);
         }
         _ if l1_part(&objective.penalty) > 0.0 => Sparse::<Same<Squared>>::bytes(size, of_kept),
         _ => Smooth::<Same<Squared>>::bytes(size, of_kept),
@@ -284,7 +283,7 @@ impl Begin {
     }
 
     fn part(&self, bias: f64) -> Quadratic<'_> {
-        Quadratic { ridge: &self.ridge, shift: &self.shift, bias }
+        Quadratic { ridge: &self.ridge, shift: &self.shift, bias, constant: 0.0, proximal: None }
     }
 }
 
@@ -317,7 +316,7 @@ fn begin_with<L: Loss>(
             })?;
         }
     }
-    let ended = session.certify(loss, rows, w, &mut duals, |_, _, _| {})?;
+    let ended = session.certify(loss, rows, w, &mut duals, |_, _| {})?;
     Ok(ended.map(|status| (status, duals)))
 }
 
@@ -349,7 +348,7 @@ impl PiecewiseVisitor for Run<'_, '_> {
         if let Some(reduced) = self.reduced {
             let count = Some(reduced.rows());
             return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
-                let turn = Turn { number: turn, count, tolerance, band: None };
+                let turn = Turn { number: turn, count, tolerance, band: None, is_near: false };
                 piecewise::solve(loss, part, begin, rows, turn, |_, gap| session.iterated(1.0, None, gap))
             });
         }
@@ -421,7 +420,7 @@ impl Run<'_, '_> {
                 weights[last] = found[count];
             }
             w = found;
-            if let Some(status) = session.certify(loss, &mut rows, &weights, &mut duals, |_, _, _| {})? {
+            if let Some(status) = session.certify(loss, &mut rows, &weights, &mut duals, |_, _| {})? {
                 return session.finish(&rows, duals, status);
             }
             if tolerance < 1e-13 {
