@@ -123,6 +123,33 @@ fn points_of_a_path_start_from_the_one_before() {
     }
 }
 
+/// What all points of a path on disk have read, and the solver of each.
+fn path_on_disk(rows: &[PlainRow], solver: Solver) -> (u64, Vec<(Solver, Status)>) {
+    let store = memory_store(rows, 30);
+    let tasks = (0..10).map(|k| Task::new(sparse("logistic", "l1", 40.0 * 0.8f64.powi(k), true))).collect();
+    let options = options(&sparse("logistic", "l1", 1.0, true), solver, 1e-4).with_tasks(tasks);
+    let mut points = Vec::new();
+    let each = &mut |_: usize, found: &[Trained]| {
+        points.extend(found.iter().map(|point| (point.solver, point.status)));
+        Ok::<(), TrainError>(())
+    };
+    let budget = Budget::new(600_000);
+    let cost = path(store.clone(), &options, Chain::of(1), &budget, &mut (), each).unwrap();
+    assert!(points.len() == 10 && points.iter().all(|point| point.1 == Status::Converged), "{points:?}");
+    (cost.passes, points)
+}
+
+#[test]
+fn points_on_disk_share_reads_where_columns_are_alike() {
+    let mut rows = rows_for("logistic", 6000);
+    let (newton, _) = path_on_disk(&rows, Solver::Newton);
+    let (alike, points) = path_on_disk(&rows, Solver::Auto);
+    assert!(points.iter().all(|point| point.0 == Solver::Dual) && alike < newton, "{alike} {newton}: {points:?}");
+    rows.iter_mut().flat_map(|(_, row)| row).filter(|(j, _)| *j == 3).for_each(|(_, x)| *x *= 1000.0);
+    let (_, points) = path_on_disk(&rows, Solver::Auto);
+    assert!(points.iter().all(|point| point.0 == Solver::Newton), "{points:?}");
+}
+
 #[test]
 fn folds_are_scored_as_by_columns() {
     let store = memory_store(&rows_for("logistic", 400), 4);

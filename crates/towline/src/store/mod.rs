@@ -23,6 +23,7 @@ mod made;
 pub mod manifest;
 mod memory;
 mod read_ahead;
+pub mod scales;
 mod table;
 mod verify;
 pub mod writer;

@@ -9,10 +9,12 @@ use super::choose::{Choice, finish_by_rows};
 use super::duals::{Left, Start};
 use super::plan::Plan;
 use super::recipes::Group;
-use super::{Cost, Observer, Task, TrainError, TrainOptions, Trained};
+use super::{Cost, Observer, Solver, Task, TrainError, TrainOptions, Trained};
 use crate::budget::{Budget, BudgetError};
-use crate::second_order;
+use crate::penalty::AnyPenalty;
+use crate::second_order::{self, Candidate};
 use crate::store::BlockStore;
+use crate::store::scales::Scales;
 
 /// What goes on from one point of a path to the next.
 #[derive(Clone, Debug)]
@@ -100,7 +102,10 @@ pub fn path<E: From<TrainError>>(
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
     let choice = Choice::new(&*store, &first.objective, options.solver, budget)?;
-    if let Some(found) = choice.candidate.filter(|found| found.solver == choice.solver) {
+    let points = options.tasks.len() / chain.models.max(1);
+    let shares = points > 1 && options.solver == Solver::Auto && shares_reads(&*store, first, &choice, budget)?;
+    let second_order = choice.candidate.filter(|found| found.solver == choice.solver && !shares);
+    if let Some(found) = second_order {
         let models = chain.models;
         let chained = (options, models);
         let trained = second_order::train_path(store.clone(), &options.tasks, &found, chained, budget, observer)?;
@@ -112,8 +117,24 @@ pub fn path<E: From<TrainError>>(
     let kept = bytes.and_then(|bytes| budget.reserve("the point before", bytes));
     let _paid = kept.map_err(TrainError::from)?;
     let each = &mut |number: usize, trained: &mut Vec<Trained>| each(number, trained);
-    let group = Group { store, tasks: &options.tasks, options, budget, observer, chain: Some(chain), each };
+    let solver = if shares { Solver::Dual } else { options.solver };
+    let how = TrainOptions { solver, ..options.with_tasks(Vec::new()) };
+    let group = Group { store, tasks: &options.tasks, options: &how, budget, observer, chain: Some(chain), each };
     group.run()
+}
+
+/// Columns whose scales differ by no more than this are alike to coordinate descent.
+const ALIKE: f64 = 10.0;
+
+/// Whether points are better off by coordinate descent: out of core it reads rows for many points at once, where Newton's
+/// method reads them four or five times for each. With columns that are alike, l1 takes it a few passes in all.
+fn shares_reads(store: &dyn BlockStore, first: &Task, choice: &Choice, budget: &Budget) -> Result<bool, TrainError> {
+    let is_sparse = matches!(first.objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
+    let is_scanned = |found: &Candidate| is_sparse && found.solver == Solver::Newton && !found.in_memory;
+    if !choice.candidate.as_ref().is_some_and(is_scanned) {
+        return Ok(false);
+    }
+    Ok(Scales::of(store, budget)?.is_some_and(|scales| scales.spread() <= ALIKE))
 }
 
 /// Bytes of what goes on from one point to the next.
