@@ -2,12 +2,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
-use towline::columns;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::{BlockStore, DiskStore};
-use towline::trainer::{Plan, Solver};
+use towline::trainer::{Choice, Plan, Solver};
 
 use crate::memory::{self, Memory};
 use crate::objective::MulticlassChoice;
@@ -29,7 +27,7 @@ pub struct Arguments {
     /// Plan for this loss: with penalties that make zeros, those with kinks are solved in another way than others
     #[arg(long, default_value = "hinge")]
     loss: String,
-    /// Plan for this way to solve the problem of the rows in memory
+    /// Plan for this solver
     #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
     solver: SolverChoice,
     /// Plan for an intercept that is free of the penalty
@@ -67,18 +65,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
     let _classes = reserve_classes(&objective, models as usize, &budget)?;
-    let plan = match arguments.solver {
-        SolverChoice::Gram | SolverChoice::Newton | SolverChoice::Multipliers => {
-            bail!("plans are for --solver dual and columns; solvers of second order say themselves what they need")
-        }
-        SolverChoice::Columns => Plan::for_solver(&store, &objective, Solver::Columns, models as usize, &budget)?.0,
-        SolverChoice::Auto if columns::can_train(&objective).is_ok() => {
-            Plan::for_solver(&store, &objective, Solver::Auto, models as usize, &budget)?.0
-        }
-        SolverChoice::Auto | SolverChoice::Dual => {
-            Plan::for_models(&store, &objective, models, &budget).map_err(towline::store::StoreError::from)?
-        }
+    let solver = match arguments.solver {
+        SolverChoice::Auto => Solver::Auto,
+        SolverChoice::Dual => Solver::Dual,
+        SolverChoice::Columns => Solver::Columns,
+        SolverChoice::Gram => Solver::Gram,
+        SolverChoice::Newton => Solver::Newton,
+        SolverChoice::Multipliers => Solver::Multipliers,
     };
+    // Of one-vs-rest, all models are like the first.
+    let objective = objective.split().into_iter().next().unwrap_or(objective);
+    let choice = Choice::for_models(&store, &objective, (solver, models as usize), &budget)?;
+    let (plan, _) = choice.plan(&store, &objective, (solver, models as usize), &budget)?;
     if arguments.json {
         show::print(&format!("{}\n", serde_json::to_string(&plan)?))?;
     } else {
@@ -91,6 +89,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 pub fn text(plan: &Plan, blocks: usize) -> String {
     let line = |name: &str, value: String| (name.to_string(), value);
     let rows = format!("{} rows, {} values", show::count(plan.resident_rows), show::count(plan.resident_values));
+    // A solver of second order that reads rows again and again has no other use for memory.
+    let is_scanned = plan.solver.is_second_order() && plan.resident_rows == 0;
+    let resident = if is_scanned {
+        "none, all are read in every iteration".to_string()
+    } else {
+        format!("{} ({rows})", size::show(plan.resident_bytes))
+    };
     let how = if plan.in_memory {
         format!("everything fits: {} are read once", size::show(plan.pass_bytes))
     } else {
@@ -109,10 +114,16 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
             size::show(plan.dual_bytes) + if plan.duals_on_disk { ", the rest on disk" } else { "" },
         ),
         line("  read-ahead", size::show(plan.read_ahead_bytes)),
-        line("  resident rows", format!("{} ({rows})", size::show(plan.resident_bytes))),
+        line("  resident rows", resident),
     ];
     if plan.solver == Solver::Columns {
         lines.push(line("  rows by column", size::show(plan.column_bytes)));
+    }
+    if plan.solver.is_second_order() {
+        lines.push(line(
+            "  the solver",
+            format!("{} (matrices, and numbers of each row)", size::show(plan.solver_bytes)),
+        ));
     }
     let copies = match plan.spare_bytes * plan.models {
         0 => String::new(),
@@ -123,12 +134,18 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         line("reading", how),
         line("least budget", size::show(plan.least_bytes)),
     ]);
-    match (plan.solver, plan.columns_from_bytes) {
-        (Solver::Columns, _) => lines.push(line("solver", "coordinate descent on columns".into())),
-        (_, Some(bytes)) => {
-            lines.push(line("solver", format!("dual coordinate descent; on columns with --memory {bytes} or more")))
-        }
-        (_, None) => {}
+    let name = match plan.solver {
+        Solver::Columns => "coordinate descent on columns",
+        Solver::Gram => "gram, normal equations",
+        Solver::Newton => "newton, with the exact Hessian",
+        Solver::Multipliers => "multipliers, with Newton steps",
+        Solver::Auto | Solver::Dual => "dual coordinate descent",
+    };
+    let why = if plan.why.is_empty() { String::new() } else { format!(": {}", plan.why) };
+    let columns = plan.columns_from_bytes.map(|bytes| format!("; on columns with --memory {bytes} or more"));
+    // Where there was no choice there is nothing to say.
+    if plan.solver != Solver::Dual || !why.is_empty() || columns.is_some() {
+        lines.push(line("solver", format!("{name}{why}{}", columns.unwrap_or_default())));
     }
     show::table(&lines)
 }

@@ -372,7 +372,7 @@ fn start_note(task: &Task) -> Option<String> {
 
 /// Says how the budget is spent.
 fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
-    let choice = Choice::new(store, &tasks[0].objective, solver, budget)?;
+    let choice = Choice::for_models(store, &tasks[0].objective, (solver, tasks.len()), budget)?;
     if !choice.why.is_empty() {
         show::say(&format!("note: solver {}: {}\n", choice.solver.name(), choice.why));
     }

@@ -207,7 +207,36 @@ fn a_plan_says_how_zeros_would_be_found() {
         assert_eq!(json(&towline(&run))["solver"], solver, "{more:?}");
     }
     let failed = towline(&["plan", &store, "--solver", "newton"]);
-    assert!(String::from_utf8_lossy(&failed.stderr).contains("--solver dual and columns"));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("newton cannot minimise the hinge loss"));
+}
+
+/// Whatever is asked for, the plan names the solver that a run begins with, and what that takes.
+#[test]
+fn a_plan_is_that_of_the_run() {
+    let (_folder, store) = packed("100K");
+    for loss in ["hinge", "squared-hinge", "logistic", "squared", "epsilon-insensitive", "huber"] {
+        for penalty in ["l2", "l1", "elastic-net"] {
+            for more in [&["--memory", "1G"][..], &["--memory", "+3M"], &["--memory", "1G", "--solver", "dual"]] {
+                let asked = [&["--loss", loss, "--penalty", penalty], more].concat();
+                let plan = json(&towline(&[&["plan", &store, "--json"], &asked[..]].concat()));
+                let run = ["train", &store, "--restart", "--tolerance", "0.9", "--no-intercept"];
+                let run = towline(&[&run, &asked[..]].concat());
+                let told = String::from_utf8_lossy(&run.stderr).into_owned() + &String::from_utf8_lossy(&run.stdout);
+                let name = plan["solver"].as_str().unwrap();
+                let why = plan["why"].as_str().unwrap();
+                // A run says which solver it begins with wherever there was a choice; it may end with another one.
+                assert!(why.is_empty() || told.contains(&format!("solver {name}: {why}")), "{asked:?}: {told}");
+                let is_second_order = ["gram", "newton", "multipliers"].contains(&name);
+                assert_eq!(plan["solver_bytes"].as_u64().unwrap() > 0, is_second_order, "{asked:?}");
+                let used: u64 = ["program_bytes", "weight_bytes", "dual_bytes", "read_ahead_bytes", "resident_bytes"]
+                    .iter()
+                    .chain(&["column_bytes", "solver_bytes", "finished_bytes"])
+                    .map(|part| plan[part].as_u64().unwrap())
+                    .sum();
+                assert!(used <= plan["budget_bytes"].as_u64().unwrap(), "{asked:?}: {plan}");
+            }
+        }
+    }
 }
 
 /// A raw table with text, gaps and a price to predict: no other option says that it is a regression.

@@ -5,7 +5,7 @@ use labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_row
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::Objective;
-use towline::trainer::{Solver, Status, TrainOptions, train};
+use towline::trainer::{Choice, Solver, Status, TrainOptions, train};
 
 /// Columns from 1e-4 to 1e4; the last one is in few rows.
 fn table(loss: AnyLoss, count: usize, seed: u64) -> Vec<PlainRow> {
@@ -57,4 +57,14 @@ fn less_memory_takes_more_reads_and_ends_all_the_same() {
     let (passes, objective, whole) = passes(loss("hinge"), (1.0, true), 420_000);
     assert!((objective - whole).abs() <= 2e-6 * whole, "{objective} {whole}");
     assert!(passes <= 60, "{passes} passes");
+}
+
+/// One model is read for alone; many share their reads.
+#[test]
+fn many_models_begin_with_coordinate_descent() {
+    let store = memory_store(&table(loss("hinge"), 20_000, 3), 100);
+    let objective = objective(loss("hinge"), 1.0, 1.0, None);
+    let solver =
+        |models| Choice::for_models(&*store, &objective, (Solver::Auto, models), &Budget::new(900_000)).unwrap().solver;
+    assert_eq!([1, 10].map(solver), [Solver::Multipliers, Solver::Dual]);
 }

@@ -56,6 +56,11 @@ pub fn room(shape: &Shape, terms: u64, free: u64) -> Option<u64> {
     WorkingSet::room(shape, piecewise::row_bytes(terms), left)
 }
 
+/// Bytes that so many rows of a set take.
+pub fn set_bytes(shape: &Shape, terms: u64, rows: u64) -> u64 {
+    WorkingSet::row_bytes(shape, piecewise::row_bytes(terms), rows)
+}
+
 /// Trains one model from `w` on; rows have about `len` values.
 pub fn train<L: PiecewiseLinear>(
     loss: L,

@@ -1,9 +1,9 @@
 //! Which solver suits the data, by its shape and by what each would cost.
 use super::block_gram::BlockGram;
 use super::gram::Gram;
-use super::{by_scans, few_rows, least_squares, train};
+use super::{by_scans, few_rows, least_squares, needs};
 use crate::budget::Budget;
-use crate::loss::Loss;
+use crate::loss::{AnyLoss, Loss};
 use crate::machine::default_memory_bytes;
 use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
@@ -106,16 +106,16 @@ pub fn candidate(
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
         let small = reduced_shape(&shape);
-        let needed = few_rows::bytes(shape.rows).saturating_add(train::bytes(&small, solver, objective, true));
+        let needed = few_rows::bytes(shape.rows).saturating_add(needs::bytes(&small, solver, objective, true));
         if !fits(needed.saturating_add(resident)) {
             return None;
         }
         (solver, small, products_seconds(&shape), true)
     } else {
-        let in_memory = fits(train::bytes(&shape, solver, objective, true).saturating_add(resident));
+        let in_memory = fits(needs::bytes(&shape, solver, objective, true).saturating_add(resident));
         // Interior points go over the rows three times for a step.
         let is_scanned = solver != Solver::Multipliers || objective.width() == 1;
-        if !(in_memory || is_scanned && fits(train::bytes(&shape, solver, objective, false))) {
+        if !(in_memory || is_scanned && fits(needs::bytes(&shape, solver, objective, false))) {
             return None;
         }
         (solver, shape, 0.0, in_memory)
@@ -126,7 +126,11 @@ pub fn candidate(
         AnyPenalty::Nuclear(_) => ROUNDED_STEPS * outputs,
         _ => 1.0,
     };
-    let seconds = seconds(&shape, solver, outputs, factors) + more;
+    // The squared loss with few rows is one factor of their products.
+    let is_one_factor = by_rows && matches!(objective.loss, AnyLoss::Squared(_));
+    let steps =
+        if is_one_factor { factor_seconds(shape.columns as f64) } else { seconds(&shape, solver, outputs, factors) };
+    let seconds = steps + more;
     let sweep = outputs * sweep_seconds(&store.shape());
     // On disk, what counts is how often rows are read. Newton's method reads them a few times, and so do multipliers where
     // there is room for the rows near their kinks. Where there is none, or where dual coordinate descent has all rows in
@@ -134,7 +138,7 @@ pub fn candidate(
     let after_dual = match in_memory {
         true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
         false if solver == Solver::Multipliers => {
-            let left = free.saturating_sub(train::bytes(&shape, solver, objective, false));
+            let left = free.saturating_sub(needs::bytes(&shape, solver, objective, false));
             let has_room = by_scans::room(&shape, objective.loss.terms() as u64, left).is_some();
             let dual_in_memory = Plan::for_models(store, objective, 1, budget).is_ok_and(|plan| plan.in_memory);
             !has_room || dual_in_memory
@@ -159,6 +163,10 @@ fn products_seconds(shape: &Shape) -> f64 {
     0.5 * (shape.rows * shape.rows) as f64 * shape.columns as f64 * UPDATE_SECONDS
 }
 
+fn factor_seconds(size: f64) -> f64 {
+    size * size * size / 3.0 * UPDATE_SECONDS
+}
+
 /// About how long a solver takes for so many outputs in one objective, and so many factors of normal equations.
 fn seconds(shape: &Shape, solver: Solver, outputs: f64, factors: f64) -> f64 {
     let (rows, size) = (shape.rows as f64, shape.columns as f64 + 1.0);
@@ -167,7 +175,7 @@ fn seconds(shape: &Shape, solver: Solver, outputs: f64, factors: f64) -> f64 {
         let updates = if blocks > 1.0 { blocks * BlockGram::row_cost(size, len) } else { Gram::row_cost(size, len) };
         updates * UPDATE_SECONDS + 4.0 * margins * len * VALUE_SECONDS
     };
-    let factor = |size: f64| size * size * size / 3.0 * UPDATE_SECONDS;
+    let factor = factor_seconds;
     // Each output with each.
     let pairs = 0.5 * outputs * (outputs + 1.0);
     match solver {

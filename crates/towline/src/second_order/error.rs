@@ -1,6 +1,6 @@
 //! What these solvers cannot do, and what can.
 use super::choose::{can_train, solver_of};
-use super::train;
+use super::needs;
 use crate::budget::Budget;
 use crate::objective::Objective;
 use crate::store::{BlockStore, ReadAhead};
@@ -25,7 +25,7 @@ pub enum SecondOrderError {
 /// for others.
 pub(crate) fn refusal(store: &dyn BlockStore, objective: &Objective, asked: Solver, budget: &Budget) -> TrainError {
     if can_train(asked, objective) {
-        let needed = train::bytes(&store.shape(), asked, objective, false)
+        let needed = needs::bytes(&store.shape(), asked, objective, false)
             .saturating_add(ReadAhead::needed_bytes(store, READ_AHEAD));
         return budget.refusal("this solver", needed, budget.held_bytes()).into();
     }

@@ -197,6 +197,11 @@ impl Gram {
         if j <= i { self.lower[i * self.size + j] } else { self.lower[j * self.size + i] }
     }
 
+    /// Its columns.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Its triangle, by row.
     pub fn lower(&self) -> &[f64] {
         &self.lower

@@ -16,6 +16,7 @@
 //! the rows comes first (`sample`), so that most iterations are cheap.
 mod band;
 mod block_gram;
+mod by_products;
 mod by_scans;
 mod choose;
 mod class_margins;
@@ -30,6 +31,7 @@ mod least_squares;
 mod line_search;
 mod moments;
 mod multipliers;
+mod needs;
 mod newton;
 mod norms;
 mod one_output;
@@ -51,4 +53,5 @@ pub(crate) use choose::{Candidate, candidate, solver_of};
 pub use error::SecondOrderError;
 pub(crate) use error::refusal;
 pub(crate) use folds::{FoldScore, cross_validate};
+pub(crate) use needs::needs;
 pub(crate) use train::{train_all, train_path};

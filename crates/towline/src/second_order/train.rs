@@ -2,51 +2,23 @@
 use std::sync::Arc;
 
 use super::choose::{Candidate, reduced_shape};
-use super::class_margins::ClassMargins;
+use super::few_rows::Reduced;
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts, one_scan_each};
 use super::one_output::{Quadratic, Same, Smooth};
 use super::piecewise::Turn;
-use super::rows::{StoreRows, Subset, TaskRows, row_work};
+use super::rows::{StoreRows, TaskRows};
 use super::session::Session;
-use super::softmax::SoftmaxSum;
 use super::sparse::Sparse;
-use super::{few_rows, multipliers, piecewise, several_outputs, smooth};
-use crate::block::Block;
+use super::{few_rows, needs, piecewise, several_outputs, smooth};
 use crate::budget::{Budget, Reservation};
-use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor, Squared};
-use crate::newton::{Rows, Scanning};
+use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, Shape};
 use crate::trainer::{
     Certificate, Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained,
 };
-
-/// Bytes of memory besides the rows, which are in memory or not.
-pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bool) -> u64 {
-    let size = shape.columns + 1;
-    let of_rows = 8 * shape.rows + if in_memory { TaskRows::bytes(shape.rows) } else { 0 };
-    // Of rows that are on disk no margins are kept.
-    let of_kept = if in_memory { shape.rows } else { 0 };
-    let (width, terms) = (objective.width() as u64, objective.loss.terms() as u64);
-    let method = match solver {
-        Solver::Gram => {
-            return 2 * Moments::bytes(shape) + least_squares::bytes(shape.columns, objective);
-        }
-        Solver::Multipliers if width > 1 => ClassMargins::bytes(width, size, shape.rows) + 8 * (width - 1) * shape.rows,
-        Solver::Newton if width > 1 => SoftmaxSum::bytes(width, size, of_kept) + 8 * (width - 1) * shape.rows,
-        Solver::Multipliers if in_memory => {
-            Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * piecewise::row_bytes(terms)
-        }
-        Solver::Multipliers => {
-            return Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(terms);
-        }
-        _ if l1_part(&objective.penalty) > 0.0 => Sparse::<Same<Squared>>::bytes(size, of_kept),
-        _ => Smooth::<Same<Squared>>::bytes(size, of_kept),
-    };
-    method + of_rows
-}
 
 /// The dual variables of a model that has been trained may take this part of what is free while others train.
 const KEPT_PART: u64 = 4;
@@ -87,7 +59,7 @@ pub fn train_path(
     let reduced = match rows.memory() {
         Some(all) if by_rows => {
             let paid = budget.reserve("products of rows", few_rows::bytes(shape.rows))?;
-            match few_rows::reduce(all, limits.watch()) {
+            match Reduced::new(all, &tasks[0].objective.loss, limits.watch()) {
                 // The solvers will find out themselves.
                 Err(TrainError::Stopped(_)) => None,
                 reduced => Some((reduced?, paid)),
@@ -97,7 +69,7 @@ pub fn train_path(
     };
     // Where rows are fewer than features, matrices are of rows by rows.
     let size = if by_rows { reduced_shape(&shape) } else { shape };
-    let _paid = budget.reserve("second-order solver", bytes(&size, solver, &tasks[0].objective, in_memory))?;
+    let _paid = budget.reserve("second-order solver", needs::bytes(&size, solver, &tasks[0].objective, in_memory))?;
     let width = tasks[0].objective.width() as u64;
     rows.scanning = rows.scanning.with_outputs(width);
     let weights = 8 * width * (shape.columns + 1) * (tasks.len() as u64 - 1);
@@ -245,31 +217,32 @@ pub fn l2_part(penalty: &AnyPenalty) -> f64 {
     }
 }
 
-struct Run<'a, 's> {
-    rows: &'a mut StoreRows,
+/// One model and what it is trained on.
+pub(super) struct Run<'a, 's> {
+    pub(super) rows: &'a mut StoreRows,
     /// Rows with the same products and fewer features, where there are fewer rows than features.
-    reduced: Option<&'a Block>,
-    task: &'a Task,
-    start: &'a [f64],
+    pub(super) reduced: Option<&'a Reduced>,
+    pub(super) task: &'a Task,
+    pub(super) start: &'a [f64],
     /// Whether that is of a model like this one.
-    is_near: bool,
-    budget: &'a Budget,
-    session: &'a mut Session<'s>,
+    pub(super) is_near: bool,
+    pub(super) budget: &'a Budget,
+    pub(super) session: &'a mut Session<'s>,
 }
 
 /// What all methods begin with.
-struct Begin {
-    w: Vec<f64>,
-    ridge: Vec<f64>,
+pub(super) struct Begin {
+    pub(super) w: Vec<f64>,
+    pub(super) ridge: Vec<f64>,
     /// What |w| costs.
-    bounds: Vec<f64>,
-    shift: Vec<f64>,
+    pub(super) bounds: Vec<f64>,
+    pub(super) shift: Vec<f64>,
     /// Values of a row, on average.
-    len: f64,
+    pub(super) len: f64,
 }
 
 impl Begin {
-    fn of(task: &Task, start: &[f64], shape: &Shape) -> Begin {
+    pub(super) fn of(task: &Task, start: &[f64], shape: &Shape) -> Begin {
         let size = shape.columns as usize + 1;
         let Objective { penalty, intercept, .. } = &task.objective;
         let (mut ridge, mut bounds) = (vec![l2_part(penalty); size], vec![l1_part(penalty); size]);
@@ -282,14 +255,14 @@ impl Begin {
         Begin { w, ridge, bounds, shift: vec![0.0; size], len }
     }
 
-    fn part(&self, bias: f64) -> Quadratic<'_> {
+    pub(super) fn part(&self, bias: f64) -> Quadratic<'_> {
         Quadratic { ridge: &self.ridge, shift: &self.shift, bias, constant: 0.0, proximal: None }
     }
 }
 
 /// Certifies what the task begins with, if it begins with dual variables; `w` are the weights of them where it names no
 /// others. Returns how the run has ended, if it has.
-fn begin_with<L: Loss>(
+pub(super) fn begin_with<L: Loss>(
     loss: L,
     rows: &mut TaskRows,
     w: &mut [f64],
@@ -324,10 +297,14 @@ impl SmoothLossVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        if let Some(reduced) = self.reduced {
-            return self.with_few_rows(loss, reduced, |part, (w, len), rows, (tolerance, _), session| {
-                smooth::solve(Smooth::new(Same(loss), part, len), w, rows, tolerance, session)
-            });
+        match self.reduced {
+            Some(Reduced::Products(products)) => return self.with_products(loss, products),
+            Some(Reduced::Rows(reduced)) => {
+                return self.with_few_rows(loss, reduced, |part, (w, len), rows, (tolerance, _), session| {
+                    smooth::solve(Smooth::new(Same(loss), part, len), w, rows, tolerance, session)
+                });
+            }
+            None => {}
         }
         let start = |begin: &Begin, is_near| (begin.w.clone(), is_near);
         self.with_all_rows(loss, |begin, part, rows, is_near, budget, session| {
@@ -345,7 +322,7 @@ impl PiecewiseVisitor for Run<'_, '_> {
     type Out = Result<Trained, TrainError>;
 
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out {
-        if let Some(reduced) = self.reduced {
+        if let Some(Reduced::Rows(reduced)) = self.reduced {
             let count = Some(reduced.rows());
             return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
                 let turn = Turn { number: turn, count, tolerance, band: None, is_near: false };
@@ -357,9 +334,6 @@ impl PiecewiseVisitor for Run<'_, '_> {
         })
     }
 }
-
-/// Weights, dual variables of rows, and iterations.
-type Found = (Vec<f64>, Vec<f64>, u64);
 
 impl Run<'_, '_> {
     /// Trains on rows as they are, unless what the task begins with will do.
@@ -375,59 +349,5 @@ impl Run<'_, '_> {
             return session.finish(&rows, duals, status);
         }
         train(&begin, begin.part(task.objective.bias), &mut rows, is_near, budget, session)
-    }
-
-    /// Solves the problem of as many features as rows; its dual variables are those of the rows as they are.
-    fn with_few_rows<L: Loss>(
-        self,
-        loss: L,
-        reduced: &Block,
-        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &mut Session) -> Result<Found, TrainError>,
-    ) -> Result<Trained, TrainError> {
-        let Run { rows, task, start, session, .. } = self;
-        let shape = rows.store().shape();
-        let mut rows = TaskRows::new(rows, task);
-        let mut first = Begin::of(task, start, &shape).w;
-        if let Some((status, duals)) = begin_with(loss, &mut rows, &mut first, session)? {
-            return session.finish(&rows, duals, status);
-        }
-        drop(first);
-        let count = reduced.columns();
-        let begin =
-            Begin { w: vec![0.0; count + 1], ..Begin::of(task, &[], &Shape { columns: count as u64, ..shape }) };
-        let part = begin.part(task.objective.bias);
-        let known = rows.every(rows.count().unwrap_or(0), rows.count().unwrap_or(0));
-        let mut duals = vec![0.0; shape.rows as usize];
-        let (lambda, intercept) = (task.objective.penalty.lambda(), task.objective.intercept);
-        let tolerance = session.limits.options().tolerance;
-        let mut w = begin.w.clone();
-        for turn in 0.. {
-            let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
-            let scanning = Scanning::new(session.limits.watch(), row_work(&reduced_shape(&shape)));
-            let mut some = Subset::new(reduced, &known, scanning);
-            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), session)?;
-            session.scans += iterations;
-            rows.let_end();
-            known.iter().zip(&betas).for_each(|(row, &beta)| duals[row.0 as usize] = beta);
-            let mut weights = vec![0.0; shape.columns as usize + 1];
-            let last = weights.len() - 1;
-            rows.scan_positions(|position, _, row, _, _| {
-                let beta = duals[position as usize] / lambda;
-                row.add_to(&mut weights, beta);
-                weights[last] += beta * part.bias;
-            })?;
-            if intercept {
-                weights[last] = found[count];
-            }
-            w = found;
-            if let Some(status) = session.certify(loss, &mut rows, &weights, &mut duals, |_, _| {})? {
-                return session.finish(&rows, duals, status);
-            }
-            if tolerance < 1e-13 {
-                break;
-            }
-        }
-        // Rounding has the last word.
-        session.finish(&rows, duals, Status::OutOfPasses)
     }
 }

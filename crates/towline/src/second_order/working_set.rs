@@ -94,10 +94,15 @@ impl WorkingSet {
         (rows >= ROWS_PER_WEIGHT * (shape.columns + 1)).then_some(rows.min(shape.rows))
     }
 
+    /// Bytes that so many rows take.
+    pub fn row_bytes(shape: &Shape, more: u64, rows: u64) -> u64 {
+        (rows as f64 * row_bytes(shape, more)) as u64
+    }
+
     /// An empty one, for rows of about `len` values.
     pub fn new(shape: &Shape, (len, more): (f64, u64), budget: &Budget) -> Option<WorkingSet> {
         let rows = WorkingSet::room(shape, more, budget.free_bytes())? as usize;
-        let paid = budget.reserve("rows near their kinks", (rows as f64 * row_bytes(shape, more)) as u64).ok()?;
+        let paid = budget.reserve("rows near their kinks", WorkingSet::row_bytes(shape, more, rows as u64)).ok()?;
         let values = (rows as f64 * MORE_VALUES * values_of_row(shape)) as usize;
         let size = shape.columns as usize + 1;
         Some(WorkingSet {

@@ -2,12 +2,17 @@
 use std::sync::Arc;
 
 use super::recipes::by_coordinates;
-use super::{Cost, Limits, Observer, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
+use super::{
+    Cost, Limits, Observer, Plan, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
+};
 use crate::budget::{Budget, Reservation};
 use crate::newton;
 use crate::objective::Objective;
 use crate::second_order::{self, Candidate};
 use crate::store::BlockStore;
+
+/// More models than this are not read for one after the other without a try.
+const FEW_MODELS: usize = 3;
 
 /// The solver that a run begins with, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +25,21 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// What `options` leads to for models with this objective.
+    /// What `options` leads to for a model with this objective.
     pub fn new(
         store: &dyn BlockStore,
         objective: &Objective,
         asked: Solver,
+        budget: &Budget,
+    ) -> Result<Choice, TrainError> {
+        Choice::for_models(store, objective, (asked, 1), budget)
+    }
+
+    /// The same for so many models that are alike.
+    pub fn for_models(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        (asked, models): (Solver, usize),
         budget: &Budget,
     ) -> Result<Choice, TrainError> {
         let shape = store.shape();
@@ -40,6 +55,11 @@ impl Choice {
                 Some(found.ok_or_else(|| second_order::refusal(store, objective, solver, budget))?)
             }
         };
+        // Models by scans read the rows one after the other, a few times each; dual coordinate descent reads them for all.
+        let shares = |found: &Candidate| {
+            models > FEW_MODELS && asked == Solver::Auto && !found.in_memory && found.solver == Solver::Multipliers
+        };
+        let candidate = candidate.map(|found| Candidate { after_dual: found.after_dual || shares(&found), ..found });
         let size = |candidate: &Candidate| match objective.width() {
             _ if candidate.by_rows => format!("{} rows", shape.rows),
             1 => format!("{} features", shape.columns),
@@ -63,6 +83,27 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// Where the memory of a run of so many models with this objective would go, and how many of them train together.
+    pub fn plan(
+        &self,
+        store: &dyn BlockStore,
+        objective: &Objective,
+        (asked, models): (Solver, usize),
+        budget: &Budget,
+    ) -> Result<(Plan, usize), TrainError> {
+        let (plan, together) = match &self.candidate {
+            Some(found) if found.solver == self.solver => {
+                let needs = second_order::needs(store, objective, found, models as u64, budget);
+                (Plan::of_second_order(store, objective, needs, models as u64, budget), models)
+            }
+            // The trust region of Newton's method plans for itself.
+            _ => Plan::for_solver(store, objective, asked, models, budget)?,
+        };
+        Ok((plan.because(&self.why), together))
+    }
+}
+
 /// Trains models that are alike by the solver that suits them.
 pub(super) fn train_alike(
     store: &Arc<dyn BlockStore>,
@@ -71,7 +112,7 @@ pub(super) fn train_alike(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
-    let choice = Choice::new(&**store, &tasks[0].objective, options.solver, budget)?;
+    let choice = Choice::for_models(&**store, &tasks[0].objective, (options.solver, tasks.len()), budget)?;
     match choice {
         Choice { candidate: Some(found), solver, .. } if solver == found.solver => {
             by_second_order(store, tasks, &found, options, budget, observer)

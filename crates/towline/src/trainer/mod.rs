@@ -51,7 +51,7 @@ pub(crate) use limits::{Limits, Pace, Watch};
 pub(crate) use link::{Identity, Link};
 pub use path::{Along, Chain, ToldOf, path};
 pub use plan::Plan;
-pub(crate) use plan::READ_AHEAD;
+pub(crate) use plan::{Needs, READ_AHEAD};
 pub(crate) use problem::{Certify, LookBack, OwnRows, Problem};
 pub(crate) use problem_rows::{ProblemRows, renumber};
 pub(crate) use proximal::Proximal;

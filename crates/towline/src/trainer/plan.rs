@@ -11,7 +11,7 @@ use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
 use crate::penalty::{AnyPenalty, SoftThreshold};
 use crate::residents::Residents;
-use crate::store::{BlockStore, ReadAhead, Shape};
+use crate::store::{BlockInfo, BlockStore, ReadAhead, Shape};
 
 /// Blocks that are read ahead of the solver.
 pub const READ_AHEAD: usize = 2;
@@ -48,8 +48,12 @@ pub struct Plan {
     pub read_ahead_bytes: u64,
     /// Resident rows with their state in each model.
     pub resident_bytes: u64,
-    /// How the problem of the resident rows is solved: dual, or by columns.
+    /// How the problem is solved: the solver that a run begins with.
     pub solver: Solver,
+    /// Why it is that one, in a few words; empty where there was no choice.
+    pub why: String,
+    /// Matrices of a solver of second order, and what it holds of each row; 0 for the others.
+    pub solver_bytes: u64,
     /// The same values by column, and what their solver holds of each row; 0 for the other solver.
     pub column_bytes: u64,
     /// What each model may take besides for copies of columns: a part of what is left over.
@@ -152,8 +156,8 @@ impl Plan {
 
     /// Bytes that are taken in all.
     pub fn used_bytes(&self) -> u64 {
-        let own = self.weight_bytes + self.dual_bytes + self.read_ahead_bytes + self.resident_bytes + self.column_bytes;
-        self.program_bytes + self.finished_bytes + own
+        let own = self.weight_bytes + self.dual_bytes + self.read_ahead_bytes + self.resident_bytes;
+        self.program_bytes + self.finished_bytes + own + self.column_bytes + self.solver_bytes
     }
 
     fn wave(
@@ -240,21 +244,62 @@ impl Plan {
             read_ahead_bytes,
             resident_bytes: needed(resident_rows, resident_values),
             solver: if model.by_columns { Solver::Columns } else { Solver::Dual },
+            why: String::new(),
+            solver_bytes: 0,
             column_bytes: by_column(resident_rows, resident_values),
             spare_bytes: if in_memory && model.by_columns { (room - whole) / SPARE_SHARE / models } else { 0 },
             columns_from_bytes: None,
             resident_rows,
             resident_values,
-            largest_block: store
-                .blocks()
-                .iter()
-                .fold((0, 0), |(rows, values), block| (rows.max(u64::from(block.rows)), values.max(block.values))),
+            largest_block: largest_block(store),
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes: program_bytes + least_bytes,
             later_bytes: [if duals_on_disk { 0 } else { shape.rows }, resident_rows]
                 .map(|rows| rows * models * model.later_bytes),
         })
+    }
+
+    /// The same, with the reason for its solver.
+    pub(super) fn because(self, why: &str) -> Plan {
+        Plan { why: why.to_string(), ..self }
+    }
+
+    /// The plan of a solver of second order for so many models, which train one after the other.
+    pub(crate) fn of_second_order(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        needs: Needs,
+        models: u64,
+        budget: &Budget,
+    ) -> Plan {
+        let shape = store.shape();
+        let of_model = 8 * objective.width() as u64 * (shape.columns + 1);
+        let part = |rows: u64| (shape.values as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
+        Plan {
+            models: 1,
+            budget_bytes: budget.limit_bytes(),
+            program_bytes: budget.held_bytes(),
+            weight_bytes: of_model,
+            finished_bytes: (models - 1) * of_model,
+            dual_bytes: needs.dual_bytes,
+            duals_on_disk: false,
+            read_ahead_bytes: ReadAhead::needed_bytes(store, READ_AHEAD),
+            resident_bytes: needs.resident_bytes,
+            solver: needs.solver,
+            why: String::new(),
+            solver_bytes: needs.solver_bytes,
+            column_bytes: 0,
+            spare_bytes: 0,
+            columns_from_bytes: None,
+            resident_rows: needs.resident_rows,
+            resident_values: part(needs.resident_rows),
+            largest_block: largest_block(store),
+            in_memory: needs.in_memory,
+            pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
+            least_bytes: budget.held_bytes() + needs.least_bytes,
+            later_bytes: [0; 2],
+        }
     }
 
     /// Rows and values that may stay when new blocks come: this share, unless the largest block would not fit beside them.
@@ -272,6 +317,25 @@ impl Plan {
             budget.reserve("rows by column", self.column_bytes)?,
         ])
     }
+}
+
+/// What a solver of second order takes.
+pub(crate) struct Needs {
+    pub solver: Solver,
+    pub solver_bytes: u64,
+    pub dual_bytes: u64,
+    /// Rows in memory: all, or those near their kinks, as many as fit.
+    pub resident_rows: u64,
+    pub resident_bytes: u64,
+    pub in_memory: bool,
+    /// The least that would work.
+    pub least_bytes: u64,
+}
+
+/// Rows and values of the largest blocks.
+fn largest_block(store: &dyn BlockStore) -> (u64, u64) {
+    let most = |(rows, values): (u64, u64), rest: &BlockInfo| (rows.max(u64::from(rest.rows)), values.max(rest.values));
+    store.blocks().iter().fold((0, 0), most)
 }
 
 /// Models that train together, and all that there will be when they are done.
