@@ -17,6 +17,9 @@ use crate::trainer::{Status, TrainError, Trained};
 /// Weights, dual variables of rows, and iterations.
 pub type Found = (Vec<f64>, Vec<f64>, u64);
 
+/// Rows by number, with target and weight.
+type Known = Vec<(u32, f64, f64)>;
+
 impl Run<'_, '_> {
     /// Certifies what the task begins with, and lists its rows by number, unless that will do.
     fn begin_few_rows<L: Loss>(
@@ -24,7 +27,7 @@ impl Run<'_, '_> {
         rows: &mut TaskRows,
         start: &[f64],
         session: &mut Session,
-    ) -> Result<Result<Vec<(u32, f64, f64)>, Trained>, TrainError> {
+    ) -> Result<Result<Known, Trained>, TrainError> {
         let shape = rows.store_rows().store().shape();
         let mut first = Begin::of(rows.task(), start, &shape).w;
         if let Some((status, duals)) = begin_with(loss, rows, &mut first, session)? {

@@ -37,12 +37,11 @@ impl Scales {
         }
         let known = sums.iter().zip(0..).filter(|((_, count), _)| *count >= FEWEST_VALUES);
         let scales = known.map(|(&(squares, count), j)| (j, f64::sqrt(squares / f64::from(count))));
-        let (mut least, mut most): (Option<(u32, f64)>, Option<(u32, f64)>) = (None, None);
-        for scale in scales {
-            least = Some(least.filter(|least| least.1 <= scale.1).unwrap_or(scale));
-            most = Some(most.filter(|most| most.1 > scale.1).unwrap_or(scale));
-        }
-        Ok(least.zip(most).map(|(least, most)| Scales { least, most }))
+        let both = scales.map(|scale: (u32, f64)| Scales { least: scale, most: scale });
+        Ok(both.reduce(|all, one| Scales {
+            least: if one.least.1 < all.least.1 { one.least } else { all.least },
+            most: if one.most.1 >= all.most.1 { one.most } else { all.most },
+        }))
     }
 
     /// How many times the largest is the smallest.
