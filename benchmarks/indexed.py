@@ -108,7 +108,7 @@ def measure_index(bench, data):
         return json.loads(common.timed([bench.towline, *command, "--json"])[1])
 
     pack = json_of("pack", data.train_text, "-o", data.store, "--force")
-    memory = int(bench.options.part * json_of("plan", data.store, "--memory", "64G")["resident_bytes"])
+    memory = int(bench.options.part * json_of("plan", data.store, "--solver", "dual", "--memory", "64G")["resident_bytes"])
     block = min(4 << 20, memory // 40)
     if block < 4 << 20:
         pack = json_of("pack", data.train_text, "-o", data.store, "--force", "--block-size", block)

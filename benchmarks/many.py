@@ -95,9 +95,9 @@ class Bench(Record):
 
     def tenth(self, data, models):
         """A budget with room for a tenth of the rows beside what so many models need."""
-        plan = self.run("plan", data.store, "--memory", "64G", "--models", models, "--json")
+        plan = self.run("plan", data.store, "--solver", "dual", "--memory", "64G", "--models", models, "--json")
         fixed = plan["weight_bytes"] + plan["dual_bytes"] + plan["read_ahead_bytes"]
-        one = self.run("plan", data.store, "--memory", "64G", "--json")
+        one = self.run("plan", data.store, "--solver", "dual", "--memory", "64G", "--json")
         rows = one["resident_bytes"]
         per_model = plan["resident_bytes"] - rows
         return max(fixed + rows // 10 + per_model // 10, plan["least_bytes"])

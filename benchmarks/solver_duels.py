@@ -216,7 +216,7 @@ def ridge_row(bench, what, peer, runs):
 
 def tenth(bench, store, *more):
     """All that is fixed and a tenth of what the rows take, but at least what a run needs; and the bytes of a pass."""
-    plan = json.loads(common.timed([bench.towline, "plan", store, *more, "--memory", "1000G", "--json"])[1])
+    plan = json.loads(common.timed([bench.towline, "plan", store, *more, "--solver", "dual", "--memory", "1000G", "--json"])[1])
     fixed = plan["weight_bytes"] + plan["dual_bytes"] + plan["read_ahead_bytes"]
     return max(fixed + plan["resident_bytes"] // 10, plan["least_bytes"]), plan["pass_bytes"]
 
@@ -268,7 +268,7 @@ def out_of_core(bench, _peers):
         gap = f"{found['relative_gap']:.1e}" if found["relative_gap"] is not None else found.get("error", "-")
         seconds = found.get("seconds", {}).get("training", found.get("wall", 0))
         reads = f"{found.get('bytes_read', 0) / pass_bytes:.1f}"
-        plan = json.loads(common.timed([bench.towline, "plan", bench.store(stem), "--memory", memory, "--json"])[1])
+        plan = json.loads(common.timed([bench.towline, "plan", bench.store(stem), "--solver", "dual", "--memory", memory, "--json"])[1])
         share = 100 * plan["resident_rows"] / next(each["rows"] for each in bench.sets() if each["stem"] == stem)
         bench.row(f"{stem}, hinge, C = 1, {memory / 1e6:.1f} MB, {share:.0f} % of the rows",
                   f"{found['status']}, gap {gap}, {seconds:.1f} s", "", f"{reads} reads", "at most 25 to 1e-4")

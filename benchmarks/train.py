@@ -144,7 +144,7 @@ def cache(bench, _sets, kernel):
     bench.pack(kernel)
     best, _ = bench.train(kernel, "-C", 1, "--tolerance", "1e-6", "--memory", "8G")
     optimum = best["dual_objective"]
-    info = json.loads(common.timed([bench.towline, "plan", kernel.store, "--memory", "8G", "--json"])[1])
+    info = json.loads(common.timed([bench.towline, "plan", kernel.store, "--solver", "dual", "--memory", "8G", "--json"])[1])
     fixed = info["weight_bytes"] + info["dual_bytes"] + info["read_ahead_bytes"]
     memory = int(fixed + info["resident_bytes"] / 10)
     runs = {}
