@@ -69,7 +69,7 @@ def read_manifest(store):
     opening, closing = '{"crc32c":"xxxxxxxx","manifest":', "}\n"
     check(text[len(opening) : -len(closing)].encode(), int(text[11:19], 16), "manifest.json")
     manifest = json.loads(text)["manifest"]
-    assert manifest["version"] in (1, 2, 3), "another version of the format"
+    assert manifest["version"] in (1, 2, 3, 4), "another version of the format"
     return manifest
 
 
@@ -84,7 +84,9 @@ def read_features(data):
     """Names or numbers of the features of one map, in column order."""
     cursor = Cursor(data)
     magic, version, named, scaled, count = struct.unpack("<4sHBBQ", cursor.take(16))
-    assert (magic, version) == (b"TOWF", 1), "not a feature map"
+    assert magic == b"TOWF" and version in (1, 2), "not a feature map"
+    if version == 2:
+        return read_chunks(cursor, named, scaled, count)
     if named:
         places, ends = cursor.many("I", count), cursor.many("Q", count)
         text = cursor.take(ends[-1] if ends else 0)
@@ -93,6 +95,24 @@ def read_features(data):
     else:
         keys = cursor.many("Q", count)
     cursor.many("d", 2 * count if scaled else 0)  # shift and factor of each column: `cat` shows values as stored
+    cursor.end()
+    return keys
+
+
+def read_chunks(cursor, named, scaled, count):
+    """The second version of a feature map: columns in order, 16,384 at a time."""
+    size, keys, last = cursor.one("Q") or 1 << 64, [], 0
+    for first in range(0, count, 16384):
+        columns = min(16384, count - first)
+        numbers = cursor.packed(columns)
+        if named:
+            keys += [cursor.take(length).decode() for length in numbers]
+        else:
+            highs = cursor.packed(columns) if size > 1 << 32 else [0] * columns
+            for low, high in zip(numbers, highs):
+                last = (last + (high << 32) + low) % size
+                keys.append(last)
+        cursor.many("d", 2 * columns if scaled else 0)  # shift and factor of each column
     cursor.end()
     return keys
 

@@ -68,6 +68,12 @@ CASES = {
         "block dictionary",
     ),
     "groups and an empty row": (["1 qid:7 1:1 4294967296:2\n-1 qid:99999999999 3:.5\n2\n"], ["--keep-order"], "32-bit floats"),
+    "numbers far apart": (["1 1:2 18446744073709551615:1\n-1 7:2 9223372036854775808:1\n" * 9], ["--no-renumber"], "dictionary"),
+    "many features": (
+        ["".join(f"1 {i * 7919 % 70001}:1 {100000 + i * 31}:1\n" for i in range(40000))],
+        ["--block-size", "256K"],
+        "all ones",
+    ),
     "two generations": (
         [table(300, 60, lambda i, j: 1 if present(i, j) else None), table(50, 90, lambda i, j: j % 5 + 0.5)],
         [],

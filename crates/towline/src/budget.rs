@@ -211,6 +211,15 @@ impl Reservation {
         self.bytes = bytes;
     }
 
+    /// The same as [`grow_to`](Self::grow_to), but few bytes are never refused: see [`Budget::reserve_few`].
+    pub fn grow_few(&mut self, bytes: u64) -> Result<(), BudgetError> {
+        if bytes > FEW_BYTES {
+            return self.grow_to(bytes);
+        }
+        self.hold(bytes.max(self.bytes));
+        Ok(())
+    }
+
     /// Grows to `bytes` if that is more than is held now.
     pub fn grow_to(&mut self, bytes: u64) -> Result<(), BudgetError> {
         if bytes > self.bytes { self.resize(bytes) } else { Ok(()) }

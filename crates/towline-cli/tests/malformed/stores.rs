@@ -109,11 +109,11 @@ pub const CASES: &[Case] = &[
         "towline: in.tow/manifest.json: the store is damaged: stream did not contain valid UTF-8; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
-        |store| set(store, "/version", json!(4)),
+        |store| set(store, "/version", json!(5)),
         "cat in.tow",
         1,
         "",
-        "towline: in.tow: store format version 4; this program reads versions up to 3; pack it again\n",
+        "towline: in.tow: store format version 5; this program reads versions up to 4; pack it again\n",
     ),
     // numbers that cannot be
     (
@@ -121,7 +121,7 @@ pub const CASES: &[Case] = &[
         "info in.tow",
         1,
         "",
-        "towline: in.tow/manifest.json: the store is damaged: invalid value: integer `-1`, expected u64 at line 1 column 523; 'towline verify' lists all that is broken, pack it again from the source\n",
+        "towline: in.tow/manifest.json: the store is damaged: invalid value: integer `-1`, expected u64 at line 1 column 522; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
         |store| set(store, "/rows", json!(41)),
@@ -184,14 +184,14 @@ pub const CASES: &[Case] = &[
         "cat in.tow",
         1,
         "",
-        "towline: in.tow/features.1.map: the store is damaged: it has 112 bytes and should have 18446744073709551615; 'towline verify' lists all that is broken, pack it again from the source\n",
+        "towline: in.tow/features.1.map: the store is damaged: it has 89 bytes and should have 18446744073709551615; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
         |store| set(store, "/feature_maps/0/bytes", json!(u64::MAX)),
         "info in.tow",
         1,
         "",
-        "towline: in.tow/features.1.map: the store is damaged: it has 112 bytes and should have 18446744073709551615; 'towline verify' lists all that is broken, pack it again from the source\n",
+        "towline: in.tow/features.1.map: the store is damaged: it has 89 bytes and should have 18446744073709551615; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
         |store| set(store, "/table/bytes", json!(1u64 << 40)),
@@ -226,7 +226,7 @@ pub const CASES: &[Case] = &[
         "info in.tow",
         1,
         "",
-        "towline: in.tow/manifest.json: the store is damaged: unknown variant `f16`, expected one of `ones`, `per-row`, `f32`, `f64` at line 1 column 344; 'towline verify' lists all that is broken, pack it again from the source\n",
+        "towline: in.tow/manifest.json: the store is damaged: unknown variant `f16`, expected one of `ones`, `per-row`, `f32`, `f64` at line 1 column 343; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
         |store| set(store, "/named_features", json!(true)),
@@ -443,7 +443,7 @@ pub const CASES: &[Case] = &[
         "towline: in.tow/features.1.map: the store is damaged: the file is missing; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
-        |store| std::fs::write(store.join("features.1.map"), [7; 112]).unwrap(),
+        |store| std::fs::write(store.join("features.1.map"), [7; 89]).unwrap(),
         "verify in.tow",
         1,
         "in.tow/features.1.map: checksum mismatch\n",
@@ -471,7 +471,7 @@ pub const CASES: &[Case] = &[
         "towline: in.tow/features.1.map: the store is damaged: it ends too early; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
-        |store| forge::listed_file(store, "feature_maps", |map| map.truncate(50)),
+        |store| forge::listed_file(store, "feature_maps", |map| map.truncate(30)),
         "cat in.tow",
         1,
         "",
@@ -489,10 +489,38 @@ pub const CASES: &[Case] = &[
         "cat in.tow",
         1,
         "",
-        "towline: in.tow/features.1.map: the store is damaged: it ends too early; 'towline verify' lists all that is broken, pack it again from the source\n",
+        "towline: in.tow/features.1.map: the store is damaged: the manifest says otherwise about named features; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
         |store| forge::listed_file(store, "feature_maps", |map| map[7] = 1),
+        "cat in.tow",
+        1,
+        "",
+        "towline: in.tow/features.1.map: the store is damaged: it ends too early; 'towline verify' lists all that is broken, pack it again from the source\n",
+    ),
+    (
+        |store| forge::listed_file(store, "feature_maps", |map| map[6] = 2),
+        "cat in.tow",
+        1,
+        "",
+        "towline: in.tow/features.1.map: the store is damaged: it has a mark that means nothing; 'towline verify' lists all that is broken, pack it again from the source\n",
+    ),
+    (
+        |store| forge::listed_file(store, "feature_maps", |map| map[16..24].fill(0)),
+        "cat in.tow",
+        1,
+        "",
+        "towline: in.tow/features.1.map: the store is damaged: it ends too early; 'towline verify' lists all that is broken, pack it again from the source\n",
+    ),
+    (
+        |store| forge::listed_file(store, "feature_maps", |map| map[16] = 1),
+        "cat in.tow",
+        1,
+        "",
+        "towline: in.tow/features.1.map: the store is damaged: a feature number is beyond the largest one; 'towline verify' lists all that is broken, pack it again from the source\n",
+    ),
+    (
+        |store| forge::listed_file(store, "feature_maps", |map| map[24] = 33),
         "cat in.tow",
         1,
         "",

@@ -53,7 +53,7 @@ fn info_tells_all_about_a_store() {
     let info: Value = serde_json::from_str(&bench.ok("info out.tow --json")).unwrap();
     let expected = [
         ("/schema", "1"),
-        ("/version", "1"),
+        ("/version", "4"),
         ("/generation", "1"),
         ("/rows", "3"),
         ("/values", "4"),

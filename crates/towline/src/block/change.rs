@@ -84,6 +84,19 @@ impl Block {
         self.push_info(info, end);
     }
 
+    /// Replaces every column by what `columns` has at its place.
+    ///
+    /// # Panics
+    /// If the block is dense, or a column is not in `columns`, or would be one that the block does not have.
+    pub fn renumber(&mut self, columns: &[u32]) {
+        assert!(!self.layout.dense, "columns of dense rows are in order");
+        let count = self.columns;
+        for column in self.indices.own() {
+            *column = columns[*column as usize];
+            assert!((*column as usize) < count, "column {column} of {count}");
+        }
+    }
+
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];

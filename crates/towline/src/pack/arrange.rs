@@ -12,8 +12,10 @@ const LOOK_AHEAD: usize = 24;
 
 /// How to store rows: the same for all of them.
 pub struct Arrangement {
-    /// Column of each feature id.
+    /// Column of each feature id; empty where rows have columns already.
     pub columns: Vec<u32>,
+    /// Columns in all.
+    pub column_count: usize,
     /// How columns are scaled; empty if they are not.
     pub scaling: Vec<Scaling>,
     /// What an absent value becomes, for the columns where that is not 0, in column order.
@@ -75,7 +77,7 @@ impl Arrangement {
             });
         }
         self.renumber(pairs);
-        sort_by_column(pairs, other, self.columns.len());
+        sort_by_column(pairs, other, self.column_count);
         let column_of = |pair: u64| (pair >> 32) as u32;
         let value_of =
             |pair: u64| if small { f64::from(f32::from_bits(pair as u32)) } else { values[pair as u32 as usize] };
@@ -95,6 +97,9 @@ impl Arrangement {
 
     /// Puts the column of each feature in the place of its id.
     fn renumber(&self, pairs: &mut [u64]) {
+        if self.columns.is_empty() {
+            return;
+        }
         for k in 0..pairs.len() {
             if let Some(&coming) = pairs.get(k + LOOK_AHEAD) {
                 prefetch(&self.columns, (coming >> 32) as usize);

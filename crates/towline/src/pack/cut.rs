@@ -181,7 +181,7 @@ struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     fn new(arrangement: &Arrangement, mapping: Option<&'a Mapping>, layout: Layout) -> Self {
-        let block = Block::new(layout, arrangement.columns.len());
+        let block = Block::new(layout, arrangement.column_count);
         let mapper = mapping.map(BlockMapper::new);
         Encoder { scratch: Scratch::default(), arranger: Arranger::default(), mapper, block }
     }

@@ -18,12 +18,16 @@ pub struct Needs {
     pub mapped_bytes: u64,
     /// Whether features are scaled.
     pub scaled: bool,
+    /// Whether features that do not fit are numbered on disk.
+    pub parted: bool,
     /// What a run takes whatever the data.
     pub fixed_bytes: u64,
 }
 
 /// Number, count, and a hash table that is growing.
 const FEATURE_BYTES: u64 = 18 + 18;
+/// A part of the features, some 50 bytes for each of them, and lists of where their pieces lie.
+const PARTED_FEATURE_BYTES: u64 = 2;
 /// Two numbers while reading, four while writing, some of them with room to grow.
 const SCALED_FEATURE_BYTES: u64 = 24 + 32;
 /// A value of the longest row while it is written: where it waits, on its way, arranged, and encoded.
@@ -33,7 +37,11 @@ const WRITING_OVER_READING: u64 = 5;
 
 impl Needs {
     fn bytes(&self) -> u64 {
-        let each = FEATURE_BYTES + if self.scaled { SCALED_FEATURE_BYTES } else { 0 };
+        let each = match (self.parted, self.scaled) {
+            (true, _) => PARTED_FEATURE_BYTES,
+            (false, true) => FEATURE_BYTES + SCALED_FEATURE_BYTES,
+            (false, false) => FEATURE_BYTES,
+        };
         self.features * each + self.longest * LONGEST_ROW_BYTES + self.mapped_bytes
     }
 }

@@ -10,7 +10,7 @@ use crate::block::{Block, Layout};
 use crate::budget::{Budget, Reservation};
 use crate::fourier::FourierMap;
 use crate::fourier::columns::{ColumnFrequencies, Mapper, is_cheaper};
-use crate::store::features::{self, FeatureMap, NewFeatures};
+use crate::store::features::{Columns, Kind, MapWriter};
 use crate::store::manifest::{Manifest, Scale, StoredRows};
 use crate::store::writer::{CheckedFile, StoreWriter};
 use crate::store::{DiskStore, StoreError};
@@ -50,11 +50,11 @@ pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackEr
 
 /// The features of the rows that lie in the blocks of `store`: none of the input's where these hold features of the
 /// map.
-pub fn known_features(store: &DiskStore, budget: &Budget) -> Result<FeatureMap, StoreError> {
+pub fn known_features<'a>(store: &'a DiskStore, budget: &Budget) -> Result<Columns<'a>, StoreError> {
     let manifest = store.manifest();
     match manifest.fourier.is_some() && manifest.made_from.is_none() {
-        true => FeatureMap::empty(budget),
-        false => store.stored_features(budget),
+        true => Columns::none(false, budget),
+        false => store.stored_columns(budget),
     }
 }
 
@@ -128,9 +128,10 @@ pub fn write_features(features: u64, writer: &StoreWriter) -> Result<Option<Chec
     if writer.old().is_some() {
         return Ok(None);
     }
-    let mut file = writer.small_file("features", "map")?;
-    features::write(&mut file, features, NewFeatures::Numbers(&mut (1..=features)), None)?;
-    Ok(Some(file))
+    let file = writer.small_file("features", "map")?;
+    let mut map = MapWriter::new(file, Kind::Numbers { largest: features }, false, features)?;
+    (1..=features).try_for_each(|number| map.number(number, None))?;
+    Ok(Some(map.finish()?))
 }
 
 /// Maps the rows of a block, on one thread.

@@ -6,19 +6,21 @@
 //! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much larger than a
 //! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table of ids, which takes 6 to 12 bytes a
 //! feature. Names are known by a 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts
-//! costs little more than one with as many numbers.
+//! costs little more than one with as many numbers. Where even that does not fit, features come in [`Eras`].
 use std::fs::File;
-use std::io::{BufWriter, Seek, Write};
-use std::path::Path;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
 
-use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::by_column::ByColumn;
+use super::eras::{self, Eras, Numbering};
+use super::keys::{Key, Keys, mix, reserve_to};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
 use crate::nearby::{large_zeroed, prefetch};
 use crate::store::StoreError;
-use crate::store::features::{FeatureMap, FeatureName};
+use crate::store::features::{Columns, FeatureName};
 
 /// Slots of a page, 16 MiB: most of it can be backed by large pages of 2 MiB wherever it begins, and what is never touched costs nothing.
 const PAGE: usize = 1 << 22;
@@ -31,71 +33,69 @@ const LARGEST_PAGE: u64 = 1 << 16;
 /// Pages may take this much per feature: more than a hash table, but one access finds a feature instead of two or three.
 const HASHED_BYTES: u64 = 48;
 
-/// All features seen so far.
+/// All features seen so far, or in this era.
 pub struct Features {
-    lookup: Lookup,
-    /// Feature number by id; empty for names.
-    numbers: Vec<u64>,
-    /// Where each name ends, by id; empty for numbers.
+    folder: PathBuf,
+    keys: Keys,
+    /// Where ids of numbers are found; none if the hash table of the keys finds them.
+    pages: Option<Vec<Option<Vec<u32>>>>,
+    /// Where each name ends in the file, by id; empty for numbers.
     name_ends: Vec<u64>,
-    /// Hash of each name, by id; empty for numbers.
-    name_hashes: Vec<u128>,
+    /// Where the names of this era begin.
+    names_begin: u64,
     names: Option<BufWriter<File>>,
-    counts: Vec<u32>,
     /// Features of older generations, whose columns stay.
     old: usize,
+    /// Eras that have ended, and the memory that is set aside for ending the first one; neither if all features have to fit.
+    eras: Option<Eras>,
+    ending: Option<Reservation>,
     tables: Reservation,
-    arrays: Reservation,
-}
-
-enum Lookup {
-    Pages(Vec<Option<Vec<u32>>>),
-    /// Ids, found by the feature number or the hash of the name.
-    Hashed(HashTable<u32>),
-}
-
-fn too_many() -> BudgetError {
-    BudgetError {
-        purpose: "more than 2^32 - 1 distinct features",
-        wanted_bytes: 0,
-        free_bytes: 0,
-        limit_bytes: 0,
-        least_bytes: u64::MAX,
-        program_bytes: 0,
-    }
+    ends: Reservation,
 }
 
 impl Features {
-    /// No features yet. Names, if features have them, go to a nameless file in `folder`.
-    pub fn new(named: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
+    /// No features yet. Names, if features have them, go to a nameless file in `folder`. `may_part` says whether features that do not fit
+    /// into memory may come in eras.
+    pub fn new(named: bool, may_part: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
         let names = match named {
             true => Some(BufWriter::new(super::spill::nameless_file(folder)?)),
             false => None,
         };
-        let lookup = if named { Lookup::Hashed(HashTable::new()) } else { Lookup::Pages(Vec::new()) };
+        let ending = may_part
+            .then(|| budget.reserve("features on their way to disk", eras::ending_bytes(budget)))
+            .transpose()?;
         Ok(Features {
-            lookup,
-            numbers: Vec::new(),
+            folder: folder.to_path_buf(),
+            keys: Keys::new(named, budget)?,
+            pages: (!named).then(Vec::new),
             name_ends: Vec::new(),
-            name_hashes: Vec::new(),
+            names_begin: 0,
             names,
-            counts: Vec::new(),
             old: 0,
+            eras: None,
+            ending,
             tables: budget.reserve("feature table", 0)?,
-            arrays: budget.reserve("feature counts", 0)?,
+            ends: budget.reserve("feature counts", 0)?,
         })
     }
 
     /// Takes over the features of an older generation.
-    pub fn load(&mut self, map: &FeatureMap, budget: &Budget) -> Result<(), StoreError> {
-        for column in 0..map.len() as u32 {
-            match map.name(column) {
-                FeatureName::Number(number) => _ = self.number(number, budget)?,
-                FeatureName::Name(name) => _ = self.name(name.as_bytes())?,
+    pub fn load(&mut self, mut known: Columns, budget: &Budget) -> Result<(), StoreError> {
+        self.old = known.len() as usize;
+        while let Some((name, _)) = known.next()? {
+            let add = |features: &mut Features| match &name {
+                FeatureName::Number(number) => Ok(_ = features.number(*number, budget)?),
+                FeatureName::Name(name) => features.name(name.as_bytes()).map(drop),
+            };
+            match add(self) {
+                Err(StoreError::Budget(_)) if self.may_end_era() => {
+                    self.end_era(budget)?;
+                    add(self)?;
+                }
+                added => added?,
             }
         }
-        self.old = map.len();
-        self.counts.fill(0);
+        self.keys.counts_mut().fill(0);
         Ok(())
     }
 
@@ -116,10 +116,17 @@ impl Features {
         Ok(self.resolve_numbers(&mut batch.keys, done, budget)?)
     }
 
+    /// The reverse for a batch that has not been resolved to its end: `ids` are those that have been.
+    pub fn restore(&self, ids: &mut [u64]) {
+        if self.names.is_none() {
+            ids.iter_mut().for_each(|id| *id = self.keys.numbers()[*id as usize]);
+        }
+    }
+
     fn resolve_numbers(&mut self, keys: &mut [u64], done: &mut usize, budget: &Budget) -> Result<(), BudgetError> {
         while *done < keys.len() {
             // The table is much larger than the caches: asking for slots well ahead hides most of the misses.
-            if let (Lookup::Pages(pages), Some(&coming)) = (&self.lookup, keys.get(*done + LOOK_AHEAD))
+            if let (Some(pages), Some(&coming)) = (&self.pages, keys.get(*done + LOOK_AHEAD))
                 && let Some(Some(page)) = pages.get((coming / PAGE as u64) as usize)
             {
                 prefetch(page, coming as usize % PAGE);
@@ -132,6 +139,7 @@ impl Features {
 
     /// Counts the ids of a batch whose first row has this number: in all rows, or in a sample that depends on nothing but their numbers.
     pub fn count(&mut self, batch: &RowBatch, first_row: u64, exactly: bool) {
+        let counts = self.keys.counts_mut();
         for i in 0..batch.rows() {
             if !exactly && !is_sampled(first_row + i as u64) {
                 continue;
@@ -139,9 +147,9 @@ impl Features {
             let ids = &batch.keys[batch.range(i)];
             for (k, &id) in ids.iter().enumerate() {
                 if let Some(&coming) = ids.get(k + LOOK_AHEAD) {
-                    prefetch(&self.counts, coming as usize);
+                    prefetch(counts, coming as usize);
                 }
-                self.counts[id as usize] = self.counts[id as usize].saturating_add(1);
+                counts[id as usize] = counts[id as usize].saturating_add(1);
             }
         }
     }
@@ -150,8 +158,8 @@ impl Features {
     pub fn by_frequency(&self) -> Vec<u32> {
         // Nearly all counts are small: they are sorted by counting them. Those that are not share the first place until they are compared.
         const MANY: u32 = 1 << 12;
-        let slot = |id: u32| (MANY - self.counts[id as usize].min(MANY)) as usize;
-        let (first, end) = (self.old as u32, self.counts.len() as u32);
+        let slot = |id: u32| (MANY - self.keys.counts()[id as usize].min(MANY)) as usize;
+        let (first, end) = (self.old as u32, self.keys.counts().len() as u32);
         let mut starts = vec![0u32; MANY as usize + 1];
         (first..end).for_each(|id| starts[slot(id)] += 1);
         let frequent = starts[0] as usize;
@@ -165,13 +173,13 @@ impl Features {
             order[*place as usize] = id;
             *place += 1;
         }
-        order[..frequent].sort_unstable_by_key(|&id| (std::cmp::Reverse(self.counts[id as usize]), id));
+        order[..frequent].sort_unstable_by_key(|&id| (std::cmp::Reverse(self.keys.counts()[id as usize]), id));
         order
     }
 
     #[inline]
     fn number(&mut self, number: u64, budget: &Budget) -> Result<u32, BudgetError> {
-        if let Lookup::Pages(pages) = &self.lookup {
+        if let Some(pages) = &self.pages {
             let (page, slot) = ((number / PAGE as u64) as usize, number as usize % PAGE);
             if let Some(Some(page)) = pages.get(page)
                 && page[slot] != UNSEEN
@@ -184,39 +192,29 @@ impl Features {
 
     fn new_number(&mut self, number: u64, budget: &Budget) -> Result<u32, BudgetError> {
         // Whatever the budget may refuse comes before the first change.
-        self.grow_arrays()?;
         self.make_page(number / PAGE as u64, budget)?;
-        if self.counts.len() >= u32::MAX as usize {
-            return Err(too_many());
+        let Some(pages) = &mut self.pages else { return Ok(self.keys.find_or_add(Key::Number(number))?.0) };
+        let id = self.keys.push(Key::Number(number))?;
+        if let Some(Some(page)) = pages.get_mut((number / PAGE as u64) as usize) {
+            page[number as usize % PAGE] = id + 1;
         }
-        let next = self.counts.len() as u32;
-        if let Lookup::Pages(pages) = &mut self.lookup {
-            if let Some(Some(page)) = pages.get_mut((number / PAGE as u64) as usize) {
-                page[number as usize % PAGE] = next + 1;
-            }
-        } else {
-            let (id, new) = self.hashed(u128::from(number))?;
-            if !new {
-                return Ok(id);
-            }
-        }
-        self.numbers.push(number);
-        self.counts.push(0);
-        Ok(next)
+        Ok(id)
     }
 
     /// Makes sure that the page is there, or changes to hashing if pages cost too much.
     fn make_page(&mut self, page: u64, budget: &Budget) -> Result<(), BudgetError> {
-        let Lookup::Pages(pages) = &mut self.lookup else { return Ok(()) };
+        let Some(pages) = &mut self.pages else { return Ok(()) };
         if pages.get(page as usize).is_some_and(Option::is_some) {
             return Ok(());
         }
         let used = pages.iter().flatten().count() as u64 + 1;
         let needed = used * PAGE as u64 * 4 + page.min(LARGEST_PAGE) * size_of::<Option<Vec<u32>>>() as u64;
         // Pages pay off if they fit easily or are about as small as a hash table.
-        let worth = (HASHED_BYTES * self.numbers.len() as u64).max(budget.data_bytes() * 2 / 5);
+        let worth = (HASHED_BYTES * self.keys.len() as u64).max(budget.data_bytes() * 2 / 5);
         if page > LARGEST_PAGE || needed > worth || self.tables.grow_to(needed).is_err() {
-            return self.change_to_hashing();
+            self.keys.find_all()?;
+            self.pages = None;
+            return self.tables.resize(0);
         }
         if page as usize >= pages.len() {
             pages.resize_with(page as usize + 1, || None);
@@ -226,14 +224,15 @@ impl Features {
     }
 
     fn name(&mut self, name: &[u8]) -> Result<u32, StoreError> {
-        self.grow_arrays()?;
-        let hash = xxh3_128(name);
-        let (id, new) = self.hashed(hash)?;
+        if self.name_ends.len() == self.name_ends.capacity() {
+            let room = (self.name_ends.len() + self.name_ends.len() / 2).max(1024);
+            self.ends.resize(room as u64 * 8)?;
+            reserve_to(&mut self.name_ends, room);
+        }
+        let (id, new) = self.keys.find_or_add(Key::Name(xxh3_128(name)))?;
         if new {
-            let end = self.name_ends.last().copied().unwrap_or(0) + name.len() as u64;
+            let end = self.name_ends.last().copied().unwrap_or(self.names_begin) + name.len() as u64;
             self.name_ends.push(end);
-            self.name_hashes.push(hash);
-            self.counts.push(0);
             if let Some(names) = &mut self.names {
                 names.write_all(name).map_err(StoreError::io(Path::new("feature names"), "write them"))?;
             }
@@ -241,78 +240,68 @@ impl Features {
         Ok(id)
     }
 
-    /// The id of `key` in the hash table, which is the next one if the key is new; the caller then adds the key to its array.
-    fn hashed(&mut self, key: u128) -> Result<(u32, bool), BudgetError> {
-        let Lookup::Hashed(table) = &mut self.lookup else { return Ok((0, false)) };
-        let (numbers, name_hashes) = (&self.numbers, &self.name_hashes);
-        let key_of = |id: u32| match name_hashes.get(id as usize) {
-            Some(&hash) => hash,
-            None => u128::from(numbers[id as usize]),
+    /// Whether features may be put aside to make room for others: an era has features.
+    pub fn may_end_era(&self) -> bool {
+        (self.ending.is_some() || self.eras.is_some()) && self.keys.len() > 0
+    }
+
+    /// Puts all features aside; ids begin anew.
+    pub fn end_era(&mut self, budget: &Budget) -> Result<(), StoreError> {
+        // What was set aside for it is taken over.
+        self.ending = None;
+        let (named, old) = (self.names.is_some(), self.old as u64);
+        let eras = match &mut self.eras {
+            Some(eras) => eras,
+            None => self.eras.insert(Eras::new(named, old, &self.folder, budget)?),
         };
-        let hash = mix(key);
-        if let Some(&id) = table.find(hash, |&id| key_of(id) == key) {
-            return Ok((id, false));
-        }
-        let next = self.counts.len();
-        if next >= u32::MAX as usize {
-            return Err(too_many());
-        }
-        if table.len() == table.capacity() {
-            let room = (table.len() * 2).max(1024);
-            // Old and new table are both there while entries move.
-            self.tables.resize(table.allocation_size() as u64 + hash_table_bytes(room))?;
-            table.reserve(room - table.len(), |&id| mix(key_of(id)));
-            self.tables.resize(table.allocation_size() as u64)?;
-        }
-        table.insert_unique(hash, next as u32, |&id| mix(key_of(id)));
-        Ok((next as u32, true))
+        let starts = std::iter::once(self.names_begin).chain(self.name_ends.iter().copied());
+        let mut lengths = starts.zip(&self.name_ends).map(|(start, &end)| (end - start) as u32);
+        eras.end_era(self.keys.iter().map(|(key, count)| (key, count, lengths.next().unwrap_or(0))))?;
+        self.names_begin = self.name_ends.last().copied().unwrap_or(self.names_begin);
+        self.name_ends = Vec::new();
+        self.keys.clear()?;
+        self.pages = None;
+        self.tables.resize(0)?;
+        Ok(self.ends.resize(0)?)
     }
 
-    fn change_to_hashing(&mut self) -> Result<(), BudgetError> {
-        let room = self.numbers.len() * 2;
-        self.tables.resize(self.tables.bytes() + hash_table_bytes(room))?;
-        let numbers = &self.numbers;
-        let hash_of = |id: u32| mix(u128::from(numbers[id as usize]));
-        let mut table = HashTable::with_capacity(room);
-        for id in 0..numbers.len() as u32 {
-            table.insert_unique(hash_of(id), id, |&id| hash_of(id));
-        }
-        let bytes = table.allocation_size() as u64;
-        self.lookup = Lookup::Hashed(table);
-        self.tables.resize(bytes)
+    /// Eras that have ended.
+    pub fn eras(&self) -> usize {
+        self.eras.as_ref().map_or(0, Eras::count)
     }
 
-    /// Pays for one more entry in each array; they grow by halves, exactly.
-    fn grow_arrays(&mut self) -> Result<(), BudgetError> {
-        if self.counts.len() < self.counts.capacity() {
-            return Ok(());
+    /// The columns of features that have come in eras; none if there was only one.
+    pub fn number_eras(&mut self, budget: &Budget) -> Result<Option<Numbering>, StoreError> {
+        if self.eras.is_some() {
+            self.end_era(budget)?;
         }
-        let room = (self.counts.len() + self.counts.len() / 2).max(1024);
-        // A count, and a number or the end and the hash of a name.
-        let bytes: u64 = if self.names.is_some() { 4 + 8 + 16 } else { 4 + 8 };
-        // Large arrays are moved by the system, not copied.
-        self.arrays.resize(room as u64 * bytes)?;
-        reserve_to(&mut self.counts, room);
-        if self.names.is_some() {
-            reserve_to(&mut self.name_ends, room);
-            reserve_to(&mut self.name_hashes, room);
-        } else {
-            reserve_to(&mut self.numbers, room);
-        }
-        Ok(())
+        let Some(eras) = self.eras.take() else { return Ok(None) };
+        self.flush_names()?;
+        let names = self.names.as_mut().map(BufWriter::get_mut);
+        eras.number(names, budget).map(Some)
+    }
+
+    fn flush_names(&mut self) -> Result<(), StoreError> {
+        let flushed = self.names.as_mut().map_or(Ok(()), BufWriter::flush);
+        flushed.map_err(StoreError::io(Path::new("feature names"), "write them"))
     }
 
     /// How many features there will be when the part `read` of the input has brought those that are known: others come in proportion, but
     /// numbers hardly go beyond the largest one seen.
     pub fn expected(&self, read: f64) -> u64 {
         let in_proportion = self.len() as f64 / read.clamp(1e-6, 1.0);
-        let largest = self.numbers.iter().max().map_or(f64::INFINITY, |&number| number as f64 + 1.0);
+        let largest = self.numbers().iter().max().map_or(f64::INFINITY, |&number| number as f64 + 1.0);
         in_proportion.min(largest).max(self.len() as f64) as u64
     }
 
-    /// How many features there are.
+    /// What only looking up takes.
+    pub fn lookup_bytes(&self) -> u64 {
+        self.tables.bytes() + self.keys.table_bytes()
+    }
+
+    /// How many features there are, or have come in this era.
     pub fn len(&self) -> usize {
-        self.counts.len()
+        self.keys.len()
     }
 
     /// Features of older generations; their ids are their columns.
@@ -322,41 +311,50 @@ impl Features {
 
     /// How often each feature was seen, by id.
     pub fn counts(&self) -> &[u32] {
-        &self.counts
+        self.keys.counts()
     }
 
     /// Feature numbers by id.
     pub fn numbers(&self) -> &[u64] {
-        &self.numbers
+        self.keys.numbers()
     }
 
     /// Ends of the names by id, and the file that holds them, rewound.
     pub fn names(&mut self) -> Result<Option<(&[u64], &mut File)>, StoreError> {
+        self.flush_names()?;
         let Some(names) = &mut self.names else { return Ok(None) };
-        let fail = || StoreError::io(Path::new("feature names"), "write them");
-        names.flush().map_err(fail())?;
         let file = names.get_mut();
-        file.rewind().map_err(fail())?;
+        file.rewind().map_err(StoreError::io(Path::new("feature names"), "read them"))?;
         Ok(Some((&self.name_ends, file)))
+    }
+
+    /// Names of new features by column, counted from the first new one; `columns` are those of all ids.
+    pub fn names_by_column(&mut self, columns: &[u32], budget: &Budget) -> Result<Option<ByColumn>, StoreError> {
+        let (old, folder) = (self.old, self.folder.clone());
+        let Some((ends, file)) = self.names()? else { return Ok(None) };
+        let fail = || StoreError::io(Path::new("feature names"), "read them");
+        // Names of older generations come first in the file and are in their own maps already.
+        let skipped = if old == 0 { 0 } else { ends[old - 1] };
+        file.seek(std::io::SeekFrom::Start(skipped)).map_err(fail())?;
+        let total = ends.last().copied().unwrap_or(0) - skipped;
+        let mut keys = ByColumn::new((ends.len() - old) as u64, total, &folder, budget)?;
+        let (mut text, mut name, mut start) = (BufReader::new(file), Vec::new(), skipped);
+        for (&end, &column) in ends.iter().zip(columns).skip(old) {
+            name.resize((end - start) as usize, 0);
+            text.read_exact(&mut name).map_err(fail())?;
+            keys.add(column - old as u32, &name)?;
+            start = end;
+        }
+        Ok(Some(keys))
     }
 
     /// Gives back what only looking up needed.
     pub fn drop_lookup(&mut self) -> Result<(), BudgetError> {
-        self.lookup = Lookup::Pages(Vec::new());
-        self.arrays.resize(self.arrays.bytes() - self.name_hashes.capacity() as u64 * 16)?;
-        self.name_hashes = Vec::new();
+        self.pages = None;
+        self.ending = None;
+        self.keys.drop_table()?;
         self.tables.resize(0)
     }
-}
-
-/// What a hash table for `entries` ids takes: a power of two of slots, at most 7/8 of them in use, with a byte of control each.
-fn hash_table_bytes(entries: usize) -> u64 {
-    let slots = (entries * 8).div_ceil(7).next_power_of_two().max(16) as u64;
-    slots * (size_of::<u32>() as u64 + 1) + 16
-}
-
-fn reserve_to<T>(array: &mut Vec<T>, room: usize) {
-    array.reserve_exact(room - array.len());
 }
 
 /// All of the first rows are counted, so that few rows are counted exactly, and then one in eight.
@@ -364,25 +362,9 @@ fn is_sampled(row: u64) -> bool {
     row < 4096 || mix(u128::from(row)) >> 61 == 0
 }
 
-fn mix(key: u128) -> u64 {
-    let folded = (key as u64) ^ (key >> 64) as u64;
-    // Feature numbers are often small and in sequence; the multiplication spreads them over the high bits, which count.
-    (folded ^ (folded >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What the budget says is what the allocator gives.
-    #[test]
-    fn a_hash_table_takes_what_was_paid_for() {
-        for entries in [0usize, 1, 7, 14, 15, 28, 29, 1000, 1024, 7 << 14, 7 << 17, 1_000_000] {
-            let table: HashTable<u32> = HashTable::with_capacity(entries);
-            let (paid, taken) = (hash_table_bytes(entries), table.allocation_size() as u64);
-            assert!(taken <= paid && (paid <= taken + 64 || entries < 8), "{entries}: {taken} of {paid}");
-        }
-    }
 
     fn numbers(keys: &[u64]) -> RowBatch {
         RowBatch { keys: keys.to_vec(), values: vec![1.0; keys.len()], ends: vec![keys.len()], ..RowBatch::default() }
@@ -393,7 +375,7 @@ mod tests {
     fn ids_stay_when_pages_become_a_hash_table() {
         let folder = tempfile::tempdir().unwrap();
         for budget in [Budget::unlimited(), Budget::new(64 << 20)] {
-            let mut features = Features::new(false, folder.path(), &budget).unwrap();
+            let mut features = Features::new(false, false, folder.path(), &budget).unwrap();
             let keys: Vec<u64> = (0..5000).map(|k| k * k % 7919).chain([u64::MAX, 1 << 40, 5, u64::MAX]).collect();
             let mut expected: Vec<u64> = Vec::new();
             let ids: Vec<u64> = keys
@@ -422,9 +404,9 @@ mod tests {
     #[test]
     fn the_most_frequent_come_first() {
         let folder = tempfile::tempdir().unwrap();
-        let mut features = Features::new(false, folder.path(), &Budget::unlimited()).unwrap();
+        let mut features = Features::new(false, false, folder.path(), &Budget::unlimited()).unwrap();
         let counts = [3u32, 1, 5000, 0, 4096, 4095, 1, 0, 7000, 5000, 3];
-        features.counts = counts.to_vec();
+        features.keys.set_counts(&counts);
         assert_eq!(features.by_frequency(), [8, 2, 9, 4, 5, 0, 10, 1, 6, 3, 7]);
         features.old = 3;
         assert_eq!(features.by_frequency(), [8, 9, 4, 5, 10, 6, 3, 7]);
@@ -440,7 +422,7 @@ mod tests {
     fn names_keep_their_ids_while_the_table_grows() {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(1 << 20);
-        let mut features = Features::new(true, folder.path(), &budget).unwrap();
+        let mut features = Features::new(true, false, folder.path(), &budget).unwrap();
         for round in 0..2 {
             for k in 0..3000u32 {
                 assert_eq!(features.name(format!("name {k}").as_bytes()).unwrap(), k, "round {round}");

@@ -7,10 +7,13 @@
 //! Features are numbered by frequency, which is known before the first block is written.
 //! The result depends on the input, the seed and the block size, and on nothing else.
 mod arrange;
+mod by_column;
 mod cut;
 mod enough;
+mod eras;
 mod fourier;
 mod intern;
+mod keys;
 mod labels;
 mod packer;
 mod range;
@@ -18,7 +21,9 @@ mod rows;
 mod scale;
 mod several;
 mod spill;
+mod streams;
 mod weights;
+mod write;
 
 pub(crate) use intern::Features;
 use std::path::Path;

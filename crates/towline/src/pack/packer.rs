@@ -1,54 +1,51 @@
 //! The steps of packing, in order.
 
-use rayon::prelude::*;
-
 use super::arrange::Arrangement;
-use super::cut::Cutter;
 use super::enough::{Needs, fixed_bytes};
 use super::fourier::{self, Mapping};
 use super::intern::Features;
-use super::labels::{Labels, RowStatistics};
+use super::labels::Labels;
 use super::range::Range;
 use super::rows::{Place, WaitingRows};
 use super::scale::Statistics;
 use super::several::SeveralTargets;
 use super::weights::WeightFile;
 use super::{PackError, PackOptions};
-use crate::block::{Layout, RowInfo};
+use crate::block::RowInfo;
 use crate::budget::Budget;
 use crate::input::{InputError, Progress, RowBatch, RowSource};
-use crate::nearby::large_zeroed;
-use crate::store::features::{self, FeatureMap, NewFeatures, Scaling};
-use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows};
-use crate::store::writer::{CheckedFile, StoreWriter};
+use crate::store::features::FeatureMap;
+use crate::store::manifest::{Manifest, Scale, Source};
+use crate::store::writer::StoreWriter;
 use crate::store::{DiskStore, StoreError};
 
 /// Everything that is known while rows come in.
 pub struct Packer<'a> {
     /// Where the rows come from; the generation is still open.
-    sources: Vec<Source>,
-    options: &'a PackOptions,
-    budget: &'a Budget,
-    progress: &'a Progress,
+    pub(super) sources: Vec<Source>,
+    pub(super) options: &'a PackOptions,
+    pub(super) budget: &'a Budget,
+    pub(super) progress: &'a Progress,
     source: Option<Box<dyn RowSource>>,
-    named: bool,
-    rows: u64,
+    pub(super) named: bool,
+    pub(super) rows: u64,
     /// Values of all rows.
-    values: u64,
+    pub(super) values: u64,
     /// Values of the longest row.
-    longest: u64,
+    pub(super) longest: u64,
     range: Range,
     /// Rows of older generations.
-    old_rows: u64,
-    labels: Labels,
-    targets: SeveralTargets,
-    weighted: bool,
-    grouped: bool,
-    features: Features,
-    statistics: Statistics,
-    waiting: Option<WaitingRows>,
-    threads: rayon::ThreadPool,
-    old: Option<(Manifest, FeatureMap)>,
+    pub(super) old_rows: u64,
+    pub(super) labels: Labels,
+    pub(super) targets: SeveralTargets,
+    pub(super) weighted: bool,
+    pub(super) grouped: bool,
+    pub(super) features: Features,
+    pub(super) statistics: Statistics,
+    pub(super) waiting: Option<WaitingRows>,
+    pub(super) threads: rayon::ThreadPool,
+    /// What rows are added to; with the features, if they are scaled as they were.
+    pub(super) old: Option<(Manifest, Option<FeatureMap>)>,
 }
 
 impl<'a> Packer<'a> {
@@ -63,18 +60,22 @@ impl<'a> Packer<'a> {
         let place = options.shuffle_seed.map_or(Place::Kept, Place::Shuffled);
         let layout = Arrangement::layout(options.precision);
         // What is always needed is set aside before the reader starts, which takes what it finds for a long row.
-        let waiting = WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?;
+        let mut waiting = WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?;
         let source = open()?;
         let named = source.features_are_named();
-        let mut features = Features::new(named, writer.folder(), budget)?;
+        let mut features = Features::new(named, may_part(options, named), writer.folder(), budget)?;
         fourier::check(options, writer.old().map(DiskStore::manifest))?;
         let mut old = None;
         if let Some(store) = writer.old() {
             let manifest = store.manifest();
             check_fits(manifest, named, options)?;
-            let map = fourier::known_features(store, budget)?;
-            features.load(&map, budget)?;
+            features.load(fourier::known_features(store, budget)?, budget)?;
+            let is_scaled = matches!(options.scale, Scale::Minmax | Scale::Standard);
+            let map = is_scaled.then(|| store.features(budget)).transpose()?;
             old = Some((manifest.clone(), map));
+        }
+        for _ in 0..features.eras() {
+            waiting.end_era(0)?;
         }
         let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.max(1)).build();
         let threads =
@@ -117,6 +118,7 @@ impl<'a> Packer<'a> {
             longest: self.longest.max(map.map_or(0, |map| u64::from(map.features()))),
             mapped_bytes: map.map_or(0, |map| Mapping::needed_bytes(map, features, self.options.threads)),
             scaled: self.is_scaled(),
+            parted: may_part(self.options, self.named),
             fixed_bytes: fixed_bytes(self.options),
         }
     }
@@ -142,7 +144,7 @@ impl<'a> Packer<'a> {
             return Err(PackError::NoRows { input: input() });
         }
         // What a table of numbers without a header looks like to a reader of libsvm text.
-        if self.targets.count() > 1 && self.features.len() == 0 {
+        if self.targets.count() > 1 && self.features.len() == 0 && self.features.eras() == 0 {
             return Err(PackError::Mismatch {
                 problem: format!("{}: rows have {} targets and no features", input(), self.targets.count()),
                 remedy: "for tables use --format csv".into(),
@@ -189,24 +191,33 @@ impl<'a> Packer<'a> {
     }
 
     /// Whether features are scaled, which takes exact counts.
-    fn is_scaled(&self) -> bool {
+    pub(super) fn is_scaled(&self) -> bool {
         matches!(self.options.scale, Scale::Minmax | Scale::Standard)
     }
 
-    /// Where the feature table needs room, waiting rows make way and go to disk.
+    /// Where the feature table needs room, waiting rows make way and go to disk. Where that is not enough, an era ends, and all features do.
     fn resolve_features(&mut self, batch: &mut RowBatch) -> Result<(), PackError> {
         let mut done = 0;
         let refused = match self.features.resolve(batch, &mut done, self.budget) {
             Err(StoreError::Budget(refused)) => refused,
             other => return Ok(other?),
         };
-        match &mut self.waiting {
-            Some(waiting) if waiting.held_bytes() > 0 => {
-                waiting.make_room(expected_bytes(self.progress, waiting.held_bytes()))?;
-                Ok(self.features.resolve(batch, &mut done, self.budget)?)
+        let Some(waiting) = &mut self.waiting else { return Err(refused.into()) };
+        let expected = expected_bytes(self.progress, waiting.held_bytes());
+        if waiting.held_bytes() > 0 {
+            waiting.make_room(expected)?;
+            match self.features.resolve(batch, &mut done, self.budget) {
+                Err(StoreError::Budget(_)) => {}
+                other => return Ok(other?),
             }
-            _ => Err(refused.into()),
         }
+        if !self.features.may_end_era() {
+            return Err(refused.into());
+        }
+        self.features.restore(&mut batch.keys[..done]);
+        self.features.end_era(self.budget)?;
+        waiting.end_era(expected)?;
+        Ok(self.features.resolve(batch, &mut 0, self.budget)?)
     }
 
     fn add_statistics(&mut self, batch: &RowBatch) -> Result<(), PackError> {
@@ -219,206 +230,17 @@ impl<'a> Packer<'a> {
         }
         Ok(self.statistics.add(batch, self.features.len())?)
     }
+}
 
-    /// Writes all blocks and files, and makes the store visible.
-    pub fn write_store(mut self, mut writer: StoreWriter) -> Result<(Manifest, usize), PackError> {
-        self.features.drop_lookup()?;
-        // Order and column of each feature; where features are scaled, by what, and what becomes of an absent value.
-        let feature_bytes = 4 + 4 + if self.is_scaled() { 16 + 16 } else { 0 };
-        let _paid = self.budget.reserve("feature order", self.features.len() as u64 * feature_bytes)?;
-        let order = self.column_order();
-        let arrangement = self.arrangement(&order)?;
-        let Some(mut waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
-        waiting.all_read()?;
-        let (values_per_row, old) = (self.values as f64 / self.rows as f64, self.old.as_ref().map(|(old, _)| old));
-        let features = (&mut self.features, &arrangement);
-        let mapping = Mapping::new(self.options, old, features, values_per_row, self.budget)?;
-        let mut cutter =
-            Cutter::new(&arrangement, mapping.as_ref(), self.options, &mut writer, self.longest, self.budget)?;
-        self.threads.install(|| {
-            waiting.drain(|slabs, order| cutter.add(slabs, order))?;
-            cutter.finish()
-        })?;
-        let Cutter { stored_layout, values, statistics, .. } = cutter;
-        let manifest = self.manifest(stored_layout, values, &statistics, mapping.as_ref(), &writer);
-        let feature_map = match mapping.as_ref().and_then(Mapping::written_features) {
-            Some(features) => fourier::write_features(features, &writer)?,
-            None => self.write_features(&order, &arrangement, &writer)?,
-        };
-        let blocks = writer.blocks();
-        Ok((writer.finish(manifest, feature_map)?, blocks))
-    }
-
-    /// Feature ids in the order of their columns. Columns of older generations stay; new ones follow.
-    fn column_order(&self) -> Vec<u32> {
-        let old = self.features.old() as u32;
-        let mut order: Vec<u32> = (0..old).collect();
-        if self.options.renumber {
-            order.append(&mut self.features.by_frequency());
-            return order;
-        }
-        order.extend(old..self.features.len() as u32);
-        if !self.named {
-            let (numbers, new) = (self.features.numbers(), &mut order[old as usize..]);
-            self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
-        }
-        order
-    }
-
-    fn arrangement(&self, order: &[u32]) -> Result<Arrangement, PackError> {
-        let mut columns = large_zeroed::<u32>(order.len());
-        order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
-        let (scale, precision) = (self.options.scale, self.options.precision);
-        let targets = self.targets.count();
-        let mut arrangement = Arrangement { columns, scaling: Vec::new(), fill: Vec::new(), scale, precision, targets };
-        if matches!(scale, Scale::None | Scale::Rows) {
-            return Ok(arrangement);
-        }
-        arrangement.scaling = match &self.old {
-            // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay as they are.
-            Some((_, map)) => (0..order.len() as u32)
-                .map(|column| if (column as usize) < map.len() { map.scaling(column) } else { None })
-                .map(|scaling| scaling.unwrap_or(Scaling { shift: 0.0, factor: 1.0 }))
-                .collect(),
-            None => order
-                .iter()
-                .map(|&id| {
-                    self.statistics.scaling(id as usize, u64::from(self.features.counts()[id as usize]), self.rows)
-                })
-                .collect(),
-        };
-        for (column, &Scaling { shift, factor }) in arrangement.scaling.iter().enumerate() {
-            if !factor.is_finite() || factor <= 0.0 {
-                return Err(self.cannot_scale(order[column]));
-            }
-            let always_present = u64::from(self.features.counts()[order[column] as usize]) == self.rows;
-            if shift != 0.0 && !always_present {
-                arrangement.fill.push((column as u32, precision.round(-shift * factor)));
-            }
-        }
-        let (filled, values) = (arrangement.fill.len() as u64 * self.rows, self.value_count());
-        if filled > 8 * values {
-            return Err(PackError::Mismatch {
-                problem: format!(
-                    "--scale minmax would turn {values} values into about {filled}: {} features have negative values, so that 0 moves",
-                    arrangement.fill.len()
-                ),
-                remedy: "use --scale standard or --scale rows, which keep zeros".into(),
-            });
-        }
-        Ok(arrangement)
-    }
-
-    fn cannot_scale(&self, id: u32) -> PackError {
-        // Features with names are known by their number only while they are read.
-        let feature = self.features.numbers().get(id as usize).map_or(u64::from(id), |&number| number);
-        PackError::Mismatch {
-            problem: format!("the values of feature {feature} are too far apart or too close together to be scaled"),
-            remedy: "use --scale rows, or scale the data before packing".into(),
-        }
-    }
-
-    fn value_count(&self) -> u64 {
-        self.features.counts().iter().map(|&count| u64::from(count)).sum()
-    }
-
-    fn write_features(
-        &mut self,
-        order: &[u32],
-        arrangement: &Arrangement,
-        writer: &StoreWriter,
-    ) -> Result<Option<CheckedFile>, PackError> {
-        let old = self.features.old();
-        let count = (order.len() - old) as u64;
-        if count == 0 && self.old.is_some() {
-            return Ok(None);
-        }
-        let mut file = writer.small_file("features", "map")?;
-        let mut scaling = arrangement.scaling[old.min(arrangement.scaling.len())..].iter().copied();
-        let scaling: Option<&mut dyn Iterator<Item = Scaling>> =
-            if arrangement.scaling.is_empty() { None } else { Some(&mut scaling) };
-        if let Some((ends, text)) = self.features.names()? {
-            // Names of older generations come first in the file and are in their own maps already.
-            let skipped = if old == 0 { 0 } else { ends[old - 1] };
-            std::io::Seek::seek(text, std::io::SeekFrom::Start(skipped))
-                .map_err(StoreError::io(writer.folder(), "read feature names"))?;
-            let ends: Vec<u64> = ends[old..].iter().map(|end| end - skipped).collect();
-            let mut places = order[old..].iter().map(|&id| id - old as u32);
-            features::write(&mut file, count, NewFeatures::Names { places: &mut places, ends: &ends, text }, scaling)?;
-        } else {
-            let numbers = self.features.numbers();
-            let mut numbers = order[old..].iter().map(|&id| numbers[id as usize]);
-            features::write(&mut file, count, NewFeatures::Numbers(&mut numbers), scaling)?;
-        }
-        Ok(Some(file))
-    }
-
-    /// All rows as they lie in the blocks, of which the new ones have `values` values in this layout.
-    fn written_rows(&self, layout: Option<Layout>, values: u64, mapping: Option<&Mapping>) -> StoredRows {
-        let old = self.old.as_ref().map(|(manifest, _)| manifest.stored());
-        let mapped = mapping.and_then(Mapping::written_features);
-        let (features, named) = mapped.map_or((self.features.len() as u64, self.named), |features| (features, false));
-        let layouts = [layout, old.map(|rows| rows.layout)];
-        let layout = layouts.into_iter().flatten().reduce(Layout::join).unwrap_or(Layout::SPARSE_F32);
-        // New columns make the rows of older blocks sparse.
-        let grew = old.is_some_and(|rows| rows.features != features);
-        StoredRows {
-            features,
-            values: old.map_or(0, |rows| rows.values) + values,
-            layout: Layout { dense: layout.dense && !grew, ..layout },
-            named_features: named,
-        }
-    }
-
-    /// The manifest; the writer adds the files.
-    fn manifest(
-        &self,
-        layout: Option<Layout>,
-        values: u64,
-        statistics: &RowStatistics,
-        mapping: Option<&Mapping>,
-        writer: &StoreWriter,
-    ) -> Manifest {
-        let generation = writer.generation();
-        let old = self.old.as_ref().map(|(manifest, _)| manifest);
-        let mut rows = old.map_or_else(RowStatistics::default, |m| RowStatistics::resume(m.row_summary, m.rows));
-        rows.join(statistics);
-        let mut sources = old.map(|m| m.sources.clone()).unwrap_or_default();
-        sources.extend(self.sources.iter().map(|source| Source { generation, ..source.clone() }));
-        let written = self.written_rows(layout, values, mapping);
-        let made = mapping.and_then(|mapping| mapping.made_rows(self.old_rows + self.rows));
-        let StoredRows { features, values, layout, named_features } = made.unwrap_or(written);
-        Manifest {
-            // Older programs read what they know.
-            version: if made.is_some() { 3 } else { 1 + u64::from(self.targets.count() > 1) },
-            generation,
-            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
-            rows: self.old_rows + self.rows,
-            values,
-            features,
-            layout,
-            precision: self.options.precision,
-            scale: self.options.scale,
-            fourier: self.options.fourier,
-            made_from: made.map(|_| written),
-            shuffle_seed: old.map_or(self.options.shuffle_seed, |m| m.shuffle_seed),
-            renumbered: old.map_or(self.options.renumber, |m| m.renumbered),
-            named_features,
-            weighted: self.weighted,
-            grouped: self.grouped,
-            labels: self.labels.summary(),
-            targets: self.targets.summaries(),
-            row_summary: rows.summary(),
-            sources,
-            table: FileEntry { name: String::new(), bytes: 0, checksum: 0 },
-            feature_maps: Vec::new(),
-            block_files: Vec::new(),
-        }
-    }
+/// Whether features that do not fit into memory can be numbered on disk. What scaling knows of a feature is a sum in the order of the rows, which parts
+/// would not have, and features of a map are made from all of them.
+fn may_part(options: &PackOptions, named: bool) -> bool {
+    let is_scaled = matches!(options.scale, Scale::Minmax | Scale::Standard);
+    !is_scaled && options.fourier.is_none() && (options.renumber || named)
 }
 
 /// What all rows will take in memory, judging by how much of the input has made `held` bytes of them.
-fn expected_bytes(progress: &Progress, held: u64) -> u64 {
+pub fn expected_bytes(progress: &Progress, held: u64) -> u64 {
     const UNKNOWN: u64 = 64;
     match progress.total_bytes {
         Some(total) if progress.read_bytes() > 0 => (held as f64 * total as f64 / progress.read_bytes() as f64) as u64,

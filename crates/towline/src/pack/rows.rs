@@ -1,6 +1,7 @@
 //! Rows that have been read and wait for their place in the store.
 use std::path::{Path, PathBuf};
 
+use super::eras::Numbering;
 use super::spill::Spill;
 use crate::block::{Block, Layout, RowInfo};
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -48,6 +49,11 @@ pub struct WaitingRows {
     slab_bytes: u64,
     segment_bytes: u64,
     spill: Option<Spill>,
+    /// Buckets of the rows of an era, once some have gone to disk, and the first one of this era.
+    buckets: usize,
+    first_bucket: usize,
+    /// The first bucket of each era that has ended; none for those before the first row on disk.
+    ended: Vec<Option<usize>>,
     /// Rows leave when there is no room any more, so what that takes is set aside from the beginning.
     leaving: Reservation,
 }
@@ -75,6 +81,9 @@ impl WaitingRows {
             slab_bytes,
             segment_bytes,
             spill: None,
+            buckets: 0,
+            first_bucket: 0,
+            ended: Vec::new(),
             leaving,
         })
     }
@@ -140,24 +149,59 @@ impl WaitingRows {
         if self.slabs.is_empty() {
             return Ok(());
         }
-        let buckets = match self.place {
-            // Rows come in order, and go in order.
-            Place::Kept => 1,
-            // A bucket should fit into a third of what is free once reading has ended.
-            Place::Shuffled(_) => (expected / (self.budget.data_bytes() / 4).max(1) + 1).clamp(2, 1024),
-        };
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            None => self.spill.insert(Spill::new(&self.folder, buckets as usize)?),
+            None => {
+                self.buckets = match self.place {
+                    // Rows come in order, and go in order.
+                    Place::Kept => 1,
+                    // A bucket should fit into a third of what is free once reading has ended.
+                    Place::Shuffled(_) => {
+                        (expected / (self.budget.data_bytes() / 4).max(1) + 1).clamp(2, 1024) as usize
+                    }
+                };
+                self.spill.insert(Spill::new(&self.folder, self.buckets)?)
+            }
         };
-        let (place, buckets) = (self.place, spill.len() as u128);
+        let (place, first, buckets) = (self.place, self.first_bucket, self.buckets as u128);
         let bucket_of = |id: u64| match place {
-            Place::Kept => 0,
-            Place::Shuffled(_) => ((u128::from(place.of(id)) * buckets) >> 64) as usize,
+            Place::Kept => first,
+            Place::Shuffled(_) => first + ((u128::from(place.of(id)) * buckets) >> 64) as usize,
         };
         spill.write(&self.slabs, self.layout, (self.segment_bytes, self.leaving.bytes()), bucket_of)?;
         self.slabs.clear();
         self.paid.resize(0)?;
+        Ok(())
+    }
+
+    /// Ids begin anew: all rows go to disk, those of each era for themselves.
+    pub fn end_era(&mut self, expected: u64) -> Result<(), StoreError> {
+        self.make_room(expected)?;
+        self.ended.push(self.spill.as_ref().map(|_| self.first_bucket));
+        if let Some(spill) = &mut self.spill {
+            self.first_bucket = spill.len();
+            spill.add_buckets(self.buckets);
+        }
+        Ok(())
+    }
+
+    /// Puts columns in the place of ids that `numbering` has of eras, the last of which has ended.
+    pub fn renumber(&mut self, numbering: &Numbering) -> Result<(), StoreError> {
+        let Some(spill) = self.spill.take() else { return Ok(()) };
+        let mut renumbered = Spill::new(&self.folder, self.buckets)?;
+        let sizes = (self.segment_bytes, self.leaving.bytes());
+        numbering.each_era(&self.budget, |era, columns| {
+            let Some(first) = self.ended[era] else { return Ok(()) };
+            for bucket in 0..self.buckets {
+                spill.read(first + bucket, self.layout, ANY_COLUMN, |mut block| {
+                    block.renumber(columns);
+                    renumbered.write(&[block], self.layout, sizes, |_| bucket)
+                })?;
+            }
+            Ok(())
+        })?;
+        self.spill = Some(renumbered);
+        (self.first_bucket, self.ended) = (0, Vec::new());
         Ok(())
     }
 

@@ -49,6 +49,11 @@ impl Spill {
         Ok(Spill { path: folder.to_path_buf(), file, end: 0, buckets: vec![Bucket::default(); buckets] })
     }
 
+    /// Adds empty buckets.
+    pub fn add_buckets(&mut self, count: usize) {
+        self.buckets.resize_with(self.buckets.len() + count, Bucket::default);
+    }
+
     /// Number of buckets.
     pub fn len(&self) -> usize {
         self.buckets.len()

@@ -1,7 +1,7 @@
 //! Small files of a store on their way.
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::manifest::FileEntry;
@@ -30,15 +30,9 @@ impl CheckedFile {
         Ok(())
     }
 
-    /// Appends everything that `source` has.
-    pub fn copy(&mut self, source: &mut dyn Read) -> Result<(), StoreError> {
-        let mut buffer = [0u8; 1 << 13];
-        loop {
-            match source.read(&mut buffer).map_err(StoreError::io(&self.path, "copy to it"))? {
-                0 => return Ok(()),
-                n => self.write(&buffer[..n])?,
-            }
-        }
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn finish(self) -> Result<FileEntry, StoreError> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::features::{FeatureFiles, FeatureMap};
+use super::features::{Columns, FeatureFiles, FeatureMap};
 use super::files::{StoreFolder, while_it_changes};
 use super::format::{self, Header};
 use super::made::Made;
@@ -77,6 +77,19 @@ impl DiskStore {
     /// The features that its rows have, by column, from the files that were opened with it.
     pub fn features(&self, budget: &Budget) -> Result<FeatureMap, StoreError> {
         FeatureMap::read_opened(&self.features, &self.manifest, budget)
+    }
+
+    /// The same one after the other, in the memory of some thousand of them.
+    pub fn feature_columns(&self, budget: &Budget) -> Result<Columns<'_>, StoreError> {
+        match self.manifest.made_from {
+            None => self.stored_columns(budget),
+            Some(_) => Columns::made(self.manifest.features, budget),
+        }
+    }
+
+    /// The features of the rows that lie on disk, one after the other.
+    pub(crate) fn stored_columns(&self, budget: &Budget) -> Result<Columns<'_>, StoreError> {
+        Columns::stored(&self.features, &self.manifest, budget)
     }
 
     /// The features of the rows that lie on disk.

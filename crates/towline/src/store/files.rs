@@ -63,6 +63,18 @@ impl StoreFolder {
     }
 }
 
+/// Holds an open file of a store against its checksum, in little memory.
+pub(super) fn check_file(file: &File, path: &Path, entry: &FileEntry) -> Result<(), StoreError> {
+    let (mut checksum, mut at, mut piece) = (0, 0, [0; 1 << 14]);
+    while at < entry.bytes {
+        let count = (entry.bytes - at).min(piece.len() as u64) as usize;
+        file.read_exact_at(&mut piece[..count], at).map_err(StoreError::io(path, "read it"))?;
+        checksum = crc32c::crc32c_append(checksum, &piece[..count]);
+        at += count as u64;
+    }
+    if checksum == entry.checksum { Ok(()) } else { Err(StoreError::damaged(path, "checksum mismatch")) }
+}
+
 /// Reads an open file of a store whole and checks it.
 pub(super) fn read_checked(file: &File, path: &Path, entry: &FileEntry) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();

@@ -13,8 +13,8 @@ use crate::input::libsvm::Precision;
 use crate::input::{Input, ReadOptions};
 
 /// The newest version of the store format that this program reads. A store is written in the least version that knows what it holds, so that
-/// older programs read it where they can: 1, rows with several targets 2, rows that are mapped when they are read 3.
-pub const VERSION: u64 = 3;
+/// older programs read it where they can: 1, rows with several targets 2, rows that are mapped when they are read 3, feature maps of the second version 4.
+pub const VERSION: u64 = 4;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";
 /// A manifest lists files and classes, never rows: a larger one is not ours.

@@ -5,9 +5,9 @@
 //! ```
 //! Decoding trusts nothing: the header carries a checksum, sizes are held against what the store's index promises before
 //! anything is allocated, each section is checked before it is used, and every column is held against the dimension.
-mod bytes;
+pub(super) mod bytes;
 mod columns;
-mod packed;
+pub(super) mod packed;
 mod scalars;
 mod values;
 
