@@ -10,7 +10,7 @@ use anyhow::bail;
 use towline::budget::Budget;
 use towline::cv::{Folds, Point, Validated, cross_validate};
 use towline::input::libsvm::Precision;
-use towline::model::Model;
+use towline::model::Header;
 use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
@@ -24,7 +24,7 @@ use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
 use crate::resume::{self, From};
 use crate::trace::Watcher;
-use crate::train::assemble;
+use crate::train::write_model;
 use crate::{exit, show, size, summary};
 
 /// Arguments of `towline cv`.
@@ -140,13 +140,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         show::print(&format!("{}\n", json(&found, begin, refitted.as_ref())?))?;
     } else {
         let mut shown = text(&found, begin.elapsed().as_secs_f64());
-        if let (Some(model), Some(place)) = (&refitted, &place) {
-            shown += &format!("\nall rows with C = {}:\n", model.header.objective.c);
-            shown += &summary::text(place.path(), &model.header, 0.0, None, None);
+        if let (Some(header), Some(place)) = (&refitted, &place) {
+            shown += &format!("\nall rows with C = {}:\n", header.objective.c);
+            shown += &summary::text(place.path(), header, 0.0, None, None);
         }
         show::print(&shown)?;
     }
-    let refit = refitted.map(|model| model.header.status);
+    let refit = refitted.map(|header| header.status);
     let statuses = found.points.iter().map(|point| point.status).chain(refit);
     Ok(exit::of_training(Status::of_all(statuses)))
 }
@@ -189,17 +189,15 @@ fn refit(
     how: &TrainOptions,
     budget: &Budget,
     talk: bool,
-) -> anyhow::Result<Model> {
+) -> anyhow::Result<Header> {
     let tasks = resume::tasks(objective, store, place.path(), From::Nothing)?;
     let mut watcher = Watcher::new(None, None, how.tolerance, talk)?;
     let mut trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
     watcher.finish()?;
-    let (model, _paid) = assemble(&mut trained, objective, store, budget)?;
-    model.save_to(place)?;
-    Ok(model)
+    write_model(&mut trained, objective, store, budget, place)
 }
 
-fn json(found: &Validated, begin: Instant, refitted: Option<&Model>) -> anyhow::Result<serde_json::Value> {
+fn json(found: &Validated, begin: Instant, refitted: Option<&Header>) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(found)?;
     value["schema"] = 1.into();
     value["score"] = if found.smaller_is_better { "rmse" } else { "accuracy" }.into();
@@ -207,7 +205,7 @@ fn json(found: &Validated, begin: Instant, refitted: Option<&Model>) -> anyhow::
     value["one_standard_error_c"] = found.points[found.one_standard_error].c.into();
     value["seconds"] = begin.elapsed().as_secs_f64().into();
     value["peak_memory_bytes"] = towline::machine::peak_memory_bytes().into();
-    value["refit"] = refitted.map(|model| serde_json::to_value(&model.header)).transpose()?.into();
+    value["refit"] = refitted.map(serde_json::to_value).transpose()?.into();
     Ok(value)
 }
 

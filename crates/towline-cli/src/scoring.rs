@@ -112,7 +112,6 @@ fn score_store(
             path.display()
         );
     }
-    let features = store.features(budget)?;
     let outputs = scorer.outputs();
     let shape = store.shape();
     let count = shape.layout.targets as usize - 1;
@@ -121,7 +120,7 @@ fn score_store(
     let _paid = budget
         .reserve("scores in the order of the input", shape.rows * per_row + weight_bytes + store.one_block_bytes())
         .map_err(StoreError::from)?;
-    let (weights, intercepts) = scorer.for_store(&features);
+    let (weights, intercepts) = scorer.for_store(store.feature_columns(budget)?)?;
     let class_names = store.manifest().labels.names.as_deref();
     let mut block = Block::new(shape.layout, shape.columns as usize);
     let mut buffers = ReadBuffers::default();

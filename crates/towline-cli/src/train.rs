@@ -11,7 +11,7 @@ use towline::baselines::{self, Baseline, BaselineOptions};
 use towline::budget::{Budget, Reservation};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
-use towline::model::Model;
+use towline::model::{Header, Model, ModelWriter};
 use towline::objective::{Objective, Targets};
 use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
@@ -285,40 +285,41 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
     };
     watcher.finish()?;
-    let (model, _paid) = assemble(&mut trained, &objective, &store, &budget)?;
+    let header = write_model(&mut trained, &objective, &store, &budget, &mut place)?;
     let solver = solver_name(&recipe, &trained[0]);
     drop(trained);
-    model.save_to(&mut place)?;
-    let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
+    towline::machine::give_back_free_memory();
+    let judged = |test: &String| {
+        let (model, _paid) = Model::load_within(&output, &budget)?;
+        judge(&model, test, &reading, &budget)
+    };
+    let quality = arguments.test.as_ref().map(judged).transpose()?;
     if arguments.json {
-        let json = summary::json(&model.header, pack_seconds, begin, solver, quality.as_ref())?;
+        let json = summary::json(&header, pack_seconds, begin, solver, quality.as_ref())?;
         show::print(&format!("{json}\n"))?;
     } else if !arguments.quiet {
-        show::print(&summary::text(&output, &model.header, pack_seconds, solver, quality.as_ref()))?;
+        show::print(&summary::text(&output, &header, pack_seconds, solver, quality.as_ref()))?;
     }
-    Ok(match model.header.status {
+    Ok(match header.status {
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
-        Status::OutOfPasses if model.header.baseline.is_some() => ExitCode::SUCCESS,
+        Status::OutOfPasses if header.baseline.is_some() => ExitCode::SUCCESS,
         status => exit::of_training(status),
     })
 }
 
-/// Weights become a model with the names of features; what is paid for it is to be held as long as it is.
-pub(crate) fn assemble(
+/// Writes weights as a model with the names of features, and returns what is known of it besides.
+pub(crate) fn write_model(
     trained: &mut [Trained],
     objective: &Objective,
     store: &DiskStore,
     budget: &Budget,
-) -> anyhow::Result<(Model, Reservation)> {
+    place: &mut OutputFile,
+) -> anyhow::Result<Header> {
     trained.iter_mut().for_each(Trained::keep_only_weights);
     towline::machine::give_back_free_memory();
-    let outputs = (trained.len() * objective.width()) as u64;
     let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
     let _weights = budget.reserve("weights", 8 * weights as u64).map_err(StoreError::from)?;
-    let bytes = Model::assembly_bytes(store.shape().columns, outputs, store.manifest().named_features);
-    let paid = budget.reserve("the model", bytes).map_err(StoreError::from)?;
-    let features = store.features(budget)?;
-    Ok((Model::new(trained, objective, store, &features), paid))
+    Ok(ModelWriter::new(store, budget)?.write(trained, objective, place)?.0)
 }
 
 /// How the problem of the rows in memory was solved, if it was.

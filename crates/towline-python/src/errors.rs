@@ -121,6 +121,7 @@ impl IntoException for ModelError {
         match self {
             ModelError::Io { source, .. } => io(source, message),
             ModelError::Output(error) => error.into_exception(),
+            ModelError::Store(error) => error.into_exception(),
             ModelError::Budget(refused) => refused.into_exception(),
             ModelError::Damaged { .. } | ModelError::Unfit { .. } => PyValueError::new_err(message),
         }

@@ -237,6 +237,15 @@ impl Data {
         }
     }
 
+    /// Refuses a budget in which the weights of a store cannot become a model with names in the end.
+    fn check_model(&self, options: &TrainOptions, objective: &Objective, budget: &Budget) -> Result<(), TrainError> {
+        let Data::Disk(store) = self else { return Ok(()) };
+        let columns = store.shape().columns;
+        let outputs = (options.tasks.len() * objective.width()) as u64;
+        let made = LibraryModel::assembly_bytes(columns, outputs, store.manifest().named_features);
+        Ok(budget.check("the model", 8 * outputs * (columns + 1) + made + 8 * columns)?)
+    }
+
     /// The model, and how many columns an array of the same features has.
     fn model(&self, all: &[Trained], objective: &Objective, budget: &Budget) -> PyResult<(LibraryModel, u64)> {
         match self {
@@ -269,6 +278,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let objective = problem.objective()?;
     let options = limits.options(problem.tasks(&objective), &stop)?;
     let budget = data.budget(limits.memory);
+    data.check_model(&options, &objective, &budget).or_raise()?;
     let mut watch = Watch::new(limits.callback, stop);
     let trained = py.detach(|| data.train(&options, &budget, &mut watch)).or_raise()?;
     let (model, width) = data.model(&trained, &objective, &budget)?;

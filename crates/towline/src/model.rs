@@ -9,6 +9,11 @@
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
 mod file;
+mod read;
+mod write;
+
+pub use write::ModelWriter;
+pub(crate) use write::writing_bytes;
 
 use std::path::PathBuf;
 
@@ -19,9 +24,11 @@ use crate::budget::BudgetError;
 use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
 use crate::output::OutputError;
-use crate::store::DiskStore;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
-use crate::store::manifest::Scale;
+use crate::store::manifest::{Manifest, Scale};
+use crate::store::{DiskStore, StoreError};
+use write::Weights;
+
 use crate::trainer::{Certificate, Cost, Status, Trained};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TOWMODEL";
@@ -68,6 +75,29 @@ pub struct Header {
 }
 
 impl Header {
+    /// What is known of a training run.
+    fn of(trained: &[Trained], objective: &Objective, data: Data, intercepts: Vec<f64>) -> Header {
+        let Data { rows, features, fourier, unit_rows, named_features } = data;
+        let certificates: Vec<Certificate> = trained.iter().map(|model| model.certificate).collect();
+        Header {
+            version: VERSION,
+            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
+            objective: objective.clone(),
+            status: Status::of_all(trained.iter().map(|model| model.status)),
+            certificate: Certificate::total(&certificates),
+            certificates: if certificates.len() > 1 { certificates } else { Vec::new() },
+            cost: Cost::of_all(trained.iter().map(|model| model.cost)),
+            baseline: trained.first().and_then(|model| model.baseline),
+            rows,
+            features,
+            intercepts,
+            fourier,
+            unit_rows,
+            named_features,
+            hash_bits: None,
+        }
+    }
+
     /// Scores of a row that this objective asks for.
     fn outputs(&self) -> usize {
         match &self.objective.targets {
@@ -145,6 +175,9 @@ pub enum ModelError {
     /// The model cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The store that it was trained on cannot be read.
+    #[error(transparent)]
+    Store(StoreError),
     /// The budget is too small.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -167,18 +200,24 @@ struct Data {
     named_features: bool,
 }
 
-impl Model {
-    /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per class.
-    pub fn new(trained: &[Trained], objective: &Objective, store: &DiskStore, map: &FeatureMap) -> Model {
-        let manifest = store.manifest();
-        let data = Data {
+impl Data {
+    fn of(manifest: &Manifest) -> Self {
+        Data {
             rows: manifest.rows,
             features: manifest.features,
             fourier: manifest.fourier,
             unit_rows: manifest.scale == Scale::Rows,
             named_features: manifest.named_features,
-        };
-        Model::assemble(trained, objective, data, |column| (map.name(column), map.scaling(column)))
+        }
+    }
+}
+
+impl Model {
+    /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per class.
+    pub fn new(trained: &[Trained], objective: &Objective, store: &DiskStore, map: &FeatureMap) -> Model {
+        Model::assemble(trained, objective, Data::of(store.manifest()), |column| {
+            (map.name(column), map.scaling(column))
+        })
     }
 
     /// The same for rows without names, in memory: column j is feature number j.
@@ -193,51 +232,28 @@ impl Model {
         data: Data,
         feature: impl Fn(u32) -> (FeatureName<'a>, Option<Scaling>),
     ) -> Model {
-        let Data { rows, features, fourier, unit_rows, named_features } = data;
-        let width = objective.width();
-        let outputs = trained.len() * width;
-        let weight = |column: usize, output: usize| trained[output / width].weights[column * width + output % width];
-        let columns = trained.first().map_or(0, |model| model.weights.len() / width).saturating_sub(1);
-        let mut intercepts: Vec<f64> = (0..outputs).map(|output| weight(columns, output) * objective.bias).collect();
+        let named_features = data.named_features;
+        let all = Weights::new(trained, objective);
         // There may be so many that what is not needed must not be made.
-        let has_weight = |column: &u32| (0..outputs).any(|output| weight(*column as usize, output) != 0.0);
-        let mut kept = Vec::with_capacity((0..columns as u32).filter(has_weight).count());
-        kept.extend((0..columns as u32).filter(has_weight));
+        let has_weight = |column: &u32| all.has_any(*column as usize);
+        let mut kept = Vec::with_capacity((0..all.columns as u32).filter(has_weight).count());
+        kept.extend((0..all.columns as u32).filter(has_weight));
+        let mut intercepts = all.intercepts();
+        let scaling = |column: u32| feature(column).1.unwrap_or(Scaling::NONE);
+        kept.iter().for_each(|&column| all.shift(column, scaling(column), &mut intercepts));
         if !named_features {
             kept.sort_unstable_by_key(|&column| number_of(&feature(column).0));
         }
-        let mut weights = Vec::with_capacity(kept.len() * outputs);
+        let mut weights = Vec::with_capacity(kept.len() * all.outputs);
         for &column in &kept {
-            let Scaling { shift, factor } = feature(column).1.unwrap_or(Scaling { shift: 0.0, factor: 1.0 });
-            for (output, intercept) in intercepts.iter_mut().enumerate() {
-                let raw = weight(column as usize, output) * factor;
-                *intercept -= raw * shift;
-                weights.push(raw);
-            }
+            let factor = scaling(column).factor;
+            weights.extend((0..all.outputs).map(|output| all.get(column as usize, output) * factor));
         }
-        let certificates: Vec<Certificate> = trained.iter().map(|model| model.certificate).collect();
-        let header = Header {
-            version: VERSION,
-            created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
-            objective: objective.clone(),
-            status: Status::of_all(trained.iter().map(|model| model.status)),
-            certificate: Certificate::total(&certificates),
-            certificates: if certificates.len() > 1 { certificates } else { Vec::new() },
-            cost: Cost::of_all(trained.iter().map(|model| model.cost)),
-            baseline: trained.first().and_then(|model| model.baseline),
-            rows,
-            features,
-            intercepts,
-            fourier,
-            unit_rows,
-            named_features,
-            hash_bits: None,
-        };
         let features = match named_features {
             true => Features::Named(kept.iter().map(|&column| feature(column).0.to_string()).collect()),
             false => Features::Numbered(kept.iter().map(|&column| number_of(&feature(column).0)).collect()),
         };
-        Model { header, features, weights }
+        Model { header: Header::of(trained, objective, data, intercepts), features, weights }
     }
 
     /// The features among the first `columns` that have a weight, and their weights for all outputs, in the order of a model.

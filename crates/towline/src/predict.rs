@@ -1,20 +1,22 @@
 //! Scores for rows: from any input, a batch at a time, or from a store.
+use std::borrow::Cow;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
 
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
 use crate::model::{Features, Header, Model};
 use crate::objective::{Multiclass, Targets};
-use crate::store::features::{FeatureMap, FeatureName, Scaling};
+use crate::store::StoreError;
+use crate::store::features::{Columns, FeatureName, Scaling};
 use crate::stream::{hashed_name, hashed_number};
 
 /// A model made ready for looking up weights.
-pub struct Scorer {
-    lookup: Lookup,
+pub struct Scorer<'a> {
+    lookup: Lookup<'a>,
     /// The weights of each place, one per output, side by side.
-    weights: Vec<f64>,
+    weights: Cow<'a, [f64]>,
     intercepts: Vec<f64>,
     unit_rows: bool,
     hash_bits: Option<u32>,
@@ -22,45 +24,51 @@ pub struct Scorer {
 }
 
 /// Where the weights of a feature are.
-enum Lookup {
+enum Lookup<'a> {
     /// At the place of its number, where numbers are small enough for a table.
     Table,
-    Numbers(FxHashMap<u64, u32>),
-    Names(FxHashMap<Vec<u8>, u32>),
+    /// Where the number is in this list.
+    Sorted(&'a [u64]),
+    /// Places, found by the names.
+    Names(&'a [String], HashTable<u32>),
 }
 
 /// A table is used while it is at most this many times as large as the list of weights.
 const TABLE_RATIO: u64 = 16;
-/// Bytes of an entry in a hash table, with its share of empty slots.
-const HASHED_BYTES: u64 = 32;
 
-impl Scorer {
-    /// Prepares `model`.
-    pub fn new(model: &Model, budget: &Budget) -> Result<Scorer, BudgetError> {
+impl<'a> Scorer<'a> {
+    /// Prepares `model`. A table of all numbers is fastest; where there is no room for it, numbers are searched for in the model.
+    pub fn new(model: &'a Model, budget: &Budget) -> Result<Self, BudgetError> {
         let reserve = |bytes| budget.reserve_few("weights by feature", bytes);
         let (outputs, count) = (model.outputs(), model.features.len() as u64);
-        let weight_bytes = model.weights.len() as u64 * 8;
-        let (lookup, weights, paid) = match &model.features {
+        let mut weights = Cow::Borrowed(&model.weights[..]);
+        let (lookup, paid) = match &model.features {
             Features::Numbered(numbers) => {
                 // The largest number of all has no place after it.
                 let places = numbers.last().map_or(0, |&largest| largest.saturating_add(1));
-                if places / TABLE_RATIO <= count {
-                    let paid = reserve(places * 8 * outputs as u64)?;
-                    let mut table = vec![0.0; places as usize * outputs];
-                    for (i, &number) in numbers.iter().enumerate() {
-                        table[number as usize * outputs..][..outputs].copy_from_slice(model.weights_of(i));
+                let table =
+                    if places / TABLE_RATIO <= count { reserve(places * 8 * outputs as u64).ok() } else { None };
+                match table {
+                    Some(paid) => {
+                        let mut table = vec![0.0; places as usize * outputs];
+                        for (i, &number) in numbers.iter().enumerate() {
+                            table[number as usize * outputs..][..outputs].copy_from_slice(model.weights_of(i));
+                        }
+                        weights = Cow::Owned(table);
+                        (Lookup::Table, paid)
                     }
-                    (Lookup::Table, table, paid)
-                } else {
-                    let paid = reserve(count * HASHED_BYTES + weight_bytes)?;
-                    (Lookup::Numbers(numbers.iter().copied().zip(0..).collect()), model.weights.clone(), paid)
+                    None => (Lookup::Sorted(numbers), reserve(0)?),
                 }
             }
             Features::Named(names) => {
-                let text: u64 = names.iter().map(|name| name.len() as u64).sum();
-                let paid = reserve(count * (HASHED_BYTES + 32) + text + weight_bytes)?;
-                let places = names.iter().map(|name| name.clone().into_bytes()).zip(0..).collect();
-                (Lookup::Names(places), model.weights.clone(), paid)
+                // A power of two of slots, with a byte of control each.
+                let paid = reserve((count * 8).div_ceil(7).next_power_of_two().max(16) * 5 + 16)?;
+                let mut places = HashTable::with_capacity(names.len());
+                let hash_of = |&place: &u32| hash(names[place as usize].as_bytes());
+                for place in 0..names.len() as u32 {
+                    places.insert_unique(hash_of(&place), place, hash_of);
+                }
+                (Lookup::Names(names, places), paid)
             }
         };
         let Header { intercepts, unit_rows, hash_bits, .. } = &model.header;
@@ -84,17 +92,21 @@ impl Scorer {
         let number = self.hash_bits.map_or(number, |bits| hashed_number(number, bits));
         match &self.lookup {
             Lookup::Table => u32::try_from(number).ok(),
-            Lookup::Numbers(numbers) => numbers.get(&number).copied(),
-            Lookup::Names(_) => None,
+            Lookup::Sorted(numbers) => numbers.binary_search(&number).ok().map(|place| place as u32),
+            Lookup::Names(..) => None,
         }
     }
 
     /// Where the weights of a feature name are.
     fn place_of_name(&self, name: &[u8]) -> Option<u32> {
         match (&self.lookup, self.hash_bits) {
-            (Lookup::Names(names), _) => names.get(name).copied(),
+            (Lookup::Names(names, places), _) => {
+                places.find(hash(name), |&place| names[place as usize].as_bytes() == name).copied()
+            }
             (Lookup::Table, Some(bits)) => u32::try_from(hashed_name(name, bits)).ok(),
-            (Lookup::Numbers(numbers), Some(bits)) => numbers.get(&hashed_name(name, bits)).copied(),
+            (Lookup::Sorted(numbers), Some(bits)) => {
+                numbers.binary_search(&hashed_name(name, bits)).ok().map(|place| place as u32)
+            }
             _ => None,
         }
     }
@@ -123,30 +135,32 @@ impl Scorer {
     /// Weights by column for the rows of a store, whose features may be others than those of training, one per output side by side; and the intercepts.
     ///
     /// Rows of the store are scaled already, so scaling is taken out of the weights again.
-    pub fn for_store(&self, features: &FeatureMap) -> (Vec<f64>, Vec<f64>) {
+    pub fn for_store(&self, mut features: Columns) -> Result<(Vec<f64>, Vec<f64>), StoreError> {
         let outputs = self.outputs();
         let mut intercepts = self.intercepts.clone();
-        let mut weights = vec![0.0; features.len() * outputs];
-        for column in 0..features.len() {
-            let place = match features.name(column as u32) {
+        let mut weights = vec![0.0; features.len() as usize * outputs];
+        for here in weights.chunks_mut(outputs) {
+            let Some((name, scaling)) = features.next()? else { break };
+            let place = match name {
                 FeatureName::Number(number) => self.place_of_number(number),
                 FeatureName::Name(name) => self.place_of_name(name.as_bytes()),
             };
             let Some(raw) = self.weights_at(place) else { continue };
-            let here = &mut weights[column * outputs..][..outputs];
             here.copy_from_slice(raw);
             // stored = (raw - shift)·factor, so weight·raw = (weight/factor)·stored + weight·shift
-            if let Some(Scaling { shift, factor }) =
-                features.scaling(column as u32).filter(|scaling| scaling.factor != 0.0)
-            {
+            if let Some(Scaling { shift, factor }) = scaling.filter(|scaling| scaling.factor != 0.0) {
                 for (weight, intercept) in here.iter_mut().zip(&mut intercepts) {
                     *intercept += *weight * shift;
                     *weight /= factor;
                 }
             }
         }
-        (weights, intercepts)
+        Ok((weights, intercepts))
     }
+}
+
+fn hash(name: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(name)
 }
 
 /// The class that the scores of a row speak for: the second of two where there is one score.

@@ -1,7 +1,7 @@
 //! What a path has found, as a table: for people, for programs, and beside the models.
 use std::path::Path;
 
-use towline::model::{Header, Model};
+use towline::model::Header;
 use towline::output::{self, Kind};
 use towline::trainer::Status;
 
@@ -26,8 +26,9 @@ impl Point {
         self.header.certificate.map_or((f64::NAN, f64::NAN), |found| (found.objective, found.relative_gap()))
     }
 
-    pub fn new(model: Model) -> Point {
-        Point { weights: model.features.len() as u64, header: model.header, quality: None }
+    /// A model with so many features.
+    pub fn new(header: Header, weights: u64) -> Point {
+        Point { weights, header, quality: None }
     }
 
     fn lambda(&self) -> f64 {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use towline::budget::Budget;
 use towline::input::ReadOptions;
-use towline::model::Model;
+use towline::model::{Model, ModelWriter};
 use towline::objective::Objective;
+use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::DiskStore;
 use towline::trainer::{
     self, Along, Chain, Checkpoint, CheckpointFile, Start, Status, StoreFingerprint, Task, TrainOptions, Trained,
@@ -72,7 +73,7 @@ impl Walk {
         for number in 0..=at {
             match Model::load_within(&self.file(number), &self.budget) {
                 Ok((model, _paid)) if is_done(&model) && model.header.objective == self.points[number] => {
-                    models.push(Point::new(model))
+                    models.push(Point::new(model.header, model.features.len() as u64))
                 }
                 _ => return Ok(false),
             }
@@ -101,13 +102,14 @@ impl Walk {
         let (store, budget) = (self.store.clone(), self.budget.clone());
         let (first, models, checkpoints) = (self.done.len(), self.models(), self.checkpoints());
         let mut waves = 0;
-        let features = self.store.features(&self.budget)?;
+        let (known, own_budget) = (self.store.clone(), self.budget.clone());
+        let mut writer = ModelWriter::new(&known, &own_budget)?;
         let mut each = |_: usize, together: &[Trained]| {
             for trained in together.chunks(models) {
                 let number = self.done.len();
-                let model = Model::new(trained, &self.points[number], &self.store, &features);
-                model.save(&self.file(number))?;
-                self.done.push(Point::new(model));
+                let mut place = OutputFile::open(&self.file(number), Kind::Model, &Inputs::none())?;
+                let (header, weights) = writer.write(trained, &self.points[number], &mut place)?;
+                self.done.push(Point::new(header, weights));
             }
             waves += 1;
             if together.iter().any(|trained| trained.status == Status::Interrupted) {

@@ -70,6 +70,12 @@ impl Losses {
         self.0.iter_mut().zip(MULTIPLES).for_each(|(sum, multiple)| *sum += value(multiple));
     }
 
+    /// The losses where all margins are 0.
+    pub fn at_zero(&self) -> f64 {
+        let at_zero = self.0.iter().zip(MULTIPLES).find(|&(_, multiple)| multiple == 0.0);
+        at_zero.map_or(f64::INFINITY, |(&loss, _)| loss)
+    }
+
     /// The least F among the multiples of `w`, and which it is, for R = ½‖w‖².
     pub fn best(&self, w: &[f64]) -> (f64, f64) {
         self.best_along(0.0, 0.5 * sq_norm(w))
@@ -82,7 +88,7 @@ impl Losses {
     }
 }
 
-fn sq_norm(x: &[f64]) -> f64 {
+pub fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 

@@ -32,6 +32,11 @@ pub trait Link: Weights + Send {
     /// Keeps the weights of now, for [`remembered`](Self::remembered), if there is room for that until the next scan.
     fn remember(&mut self) -> bool;
 
+    /// Whether there is ever room for that.
+    fn can_remember(&self) -> bool {
+        true
+    }
+
     /// The weights that were kept.
     fn remembered(&self) -> &[f64];
 

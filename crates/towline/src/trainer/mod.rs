@@ -12,6 +12,7 @@ mod duals;
 mod few_features;
 mod joint;
 mod joint_rows;
+mod lean;
 mod learner;
 mod limits;
 mod link;

@@ -1,6 +1,7 @@
 //! Where every byte of the budget goes, decided before the first block is read.
 use serde::Serialize;
 
+use super::lean::Lean;
 use super::link::Identity;
 use super::proximal::Proximal;
 use super::sparse_rows;
@@ -72,6 +73,8 @@ pub struct Plan {
     pub pass_bytes: u64,
     /// The least budget that would work.
     pub least_bytes: u64,
+    /// Whether weights do without the sum that a certificate computes anew, since that leaves more rows in memory, or is all that there is room for.
+    pub is_lean: bool,
     /// What is taken of the dual variables and of the resident rows only when rows have more classes than their slots hold.
     #[serde(skip)]
     later_bytes: [u64; 2],
@@ -194,7 +197,22 @@ impl Plan {
         Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), Wave::whole(1), budget)
     }
 
+    /// Plans with as many vectors as make a run fast, or with fewer where all rows are in memory only then, or nothing else fits.
     fn with(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
+        let roomy = Plan::with_vectors(store, model, wave, budget);
+        let Some(lean_bytes) = model.lean_bytes else { return roomy };
+        let lean = Plan::with_vectors(store, Model { vector_bytes: lean_bytes, ..model }, wave, budget);
+        match (roomy, lean) {
+            (Ok(roomy), Ok(lean)) => Ok(match !roomy.in_memory && lean.in_memory {
+                true => Plan { is_lean: true, ..lean },
+                false => Plan { least_bytes: roomy.least_bytes.min(lean.least_bytes), ..roomy },
+            }),
+            (Ok(roomy), Err(_)) => Ok(roomy),
+            (Err(_), lean) => Ok(Plan { is_lean: true, ..lean? }),
+        }
+    }
+
+    fn with_vectors(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
         let shape = store.shape();
         let Wave { models, all } = wave;
         let weight_bytes = models * model.vector_bytes;
@@ -255,6 +273,7 @@ impl Plan {
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes: program_bytes + least_bytes,
+            is_lean: false,
             later_bytes: [if duals_on_disk { 0 } else { shape.rows }, resident_rows]
                 .map(|rows| rows * models * model.later_bytes),
         })
@@ -298,6 +317,7 @@ impl Plan {
             in_memory: needs.in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes: budget.held_bytes() + needs.least_bytes,
+            is_lean: false,
             later_bytes: [0; 2],
         }
     }
@@ -351,9 +371,6 @@ impl Wave {
     }
 }
 
-/// The names or numbers of features, while a model is made of weights.
-const FEATURE_BYTES: u64 = 16;
-
 /// What one model takes.
 #[derive(Clone, Copy)]
 struct Model {
@@ -361,6 +378,8 @@ struct Model {
     width: u64,
     /// Its dense vectors.
     vector_bytes: u64,
+    /// The same if it does without a second vector, where it can.
+    lean_bytes: Option<u64>,
     /// Its dual variables of a row, and what of it is taken only when it is needed.
     dual_bytes: u64,
     later_bytes: u64,
@@ -383,12 +402,14 @@ impl Model {
         let vector_bytes = vectors * 8 * columns * width + more;
         let later_bytes = if objective.has_sparse_duals() { sparse_rows::expected_bytes(width) } else { 0 };
         let dual_bytes = if objective.has_sparse_duals() { sparse_rows::SLOT as u64 + later_bytes } else { 8 * width };
-        Model { width, vector_bytes, dual_bytes, later_bytes, targets, by_columns: false }
+        let is_joint = width > 1 || targets > 1;
+        let lean_bytes = (objective.is_plain_l2() && !is_joint).then_some(Lean::VECTORS * 8 * columns);
+        Model { width, vector_bytes, lean_bytes, dual_bytes, later_bytes, targets, by_columns: false }
     }
 
     /// One output with these dense vectors.
     fn of_one(vector_bytes: u64) -> Self {
-        Model { width: 1, vector_bytes, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
+        Model { width: 1, vector_bytes, lean_bytes: None, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
     }
 
     /// The same, trained by columns.
@@ -400,7 +421,7 @@ impl Model {
         };
         // Beside those of the proximal point method, which are needed where blocks come and go.
         let vector_bytes = self.vector_bytes + 8 * columns::VECTORS * (shape.columns + 1) + more;
-        Model { vector_bytes, by_columns: true, ..self }
+        Model { vector_bytes, lean_bytes: None, by_columns: true, ..self }
     }
 
     /// Its weights when it is done.
@@ -408,10 +429,9 @@ impl Model {
         8 * self.width * (shape.columns + 1)
     }
 
-    /// What is needed in the end, when weights of so many models become one model with names.
+    /// What is needed in the end, when weights of so many models are written with the names of their features.
     fn assembly_bytes(&self, shape: &Shape, models: u64) -> u64 {
-        let made = crate::model::Model::assembly_bytes(shape.columns, models * self.width, false);
-        models * self.weights_bytes(shape) + made + FEATURE_BYTES * shape.columns
+        models * self.weights_bytes(shape) + crate::model::writing_bytes(shape.columns)
     }
 
     /// Bytes for each of its resident rows.

@@ -120,6 +120,11 @@ pub trait LookBack {
     /// Keeps the weights of now, if there is room for that until the next scan.
     fn remember(&mut self) -> bool;
 
+    /// Whether there is ever room for that.
+    fn can_look_back(&self) -> bool {
+        true
+    }
+
     /// Adds a row.
     fn look_back(&mut self, row: Row, info: &RowInfo, further: &[f64]);
 

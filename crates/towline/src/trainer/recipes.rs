@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::choose::train_alike;
 use super::joint::Joint;
+use super::lean::Lean;
 use super::limits::Watch;
 use super::link::Identity;
 use super::path::Chain;
@@ -115,7 +116,9 @@ pub fn problem(task: &Task, columns: usize, plan: &Plan, watch: &Watch, budget: 
         (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns, budget),
         (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns, budget),
         (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns, budget),
-        (_, Some(Multiclass::OneVsRest) | None) => objective.loss.visit(WithLoss { task, columns }),
+        (_, Some(Multiclass::OneVsRest) | None) => {
+            objective.loss.visit(WithLoss { task, columns, is_lean: plan.is_lean })
+        }
     }
 }
 
@@ -146,14 +149,19 @@ fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize, budget: &Budget) ->
 struct WithLoss<'a> {
     task: &'a Task,
     columns: usize,
+    /// Whether weights without a second vector have to do.
+    is_lean: bool,
 }
 
 impl LossVisitor for WithLoss<'_> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
-        let WithLoss { task, columns } = self;
+        let WithLoss { task, columns, is_lean } = self;
         let objective = task.objective.clone();
+        if objective.is_plain_l2() && is_lean {
+            return Box::new(Single::new(loss, Lean::new(columns, objective.bias), objective));
+        }
         if objective.is_plain_l2() {
             return Box::new(Single::new(loss, Identity::new(columns, objective.bias), objective));
         }

@@ -185,6 +185,10 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> LookBack for Single<L, K, S> {
         remembers
     }
 
+    fn can_look_back(&self) -> bool {
+        self.link.can_remember()
+    }
+
     fn look_back(&mut self, row: Row, info: &RowInfo, _further: &[f64]) {
         let Some(losses) = &mut self.look_back else { return };
         let (y, c) = self.objective.row(info);

@@ -44,7 +44,8 @@ impl Learner<'_> {
         let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
         let stop = self.limits.reason_to_stop(self.passes).is_some();
         let is_hopeless = self.gap_estimate.is_some_and(|gap| self.progress.is_hopeless(self.passes as f64, gap));
-        if stop || is_near || is_hopeless || (self.is_proximal() && self.proximal_steps.is_due()) {
+        let by_schedule = self.is_proximal() || !self.rows.problem.can_look_back();
+        if stop || is_near || is_hopeless || (by_schedule && self.proximal_steps.is_due()) {
             return self.begin_scan();
         }
         self.begin_look_back();

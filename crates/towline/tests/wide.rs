@@ -1,0 +1,199 @@
+//! More features than memory holds: what is packed and trained is what more memory would give.
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use towline::budget::Budget;
+use towline::input::{Input, Progress};
+use towline::loss::ALL;
+use towline::model::{Model, ModelWriter};
+use towline::objective::{Objective, Targets};
+use towline::output::{Inputs, Kind, OutputFile};
+use towline::pack::{PackError, PackOptions, pack};
+use towline::store::DiskStore;
+use towline::store::manifest::Scale;
+use towline::store::writer::Existing;
+use towline::trainer::{Plan, Status, TrainOptions, train};
+
+/// With blocks of 64 KiB and one thread packing takes some 8 MiB; all features in a table would take as much again.
+const LITTLE: u64 = 9 << 20;
+const FEATURES: u64 = 400_000;
+
+fn random(k: u64) -> u64 {
+    let mixed = (k ^ (k >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 7
+}
+
+/// Rows of which most features are rare and some are frequent.
+fn features_of(row: u64) -> Vec<u64> {
+    let mut features: Vec<u64> = (0..70).map(|k| random(row * 1000 + k) % FEATURES).collect();
+    features.extend((0..9).map(|k| random(row * 77 + k) % 50));
+    features.sort_unstable();
+    features.dedup();
+    features
+}
+
+fn numbered(rows: std::ops::Range<u64>, far: bool) -> String {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(if row % 3 == 0 { "-1" } else { "1" });
+        for feature in features_of(row) {
+            let number = if far { feature * 46_116_860_184_273 } else { feature + 1 };
+            write!(text, " {number}:{}", 1 + feature % 3).unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn named(rows: std::ops::Range<u64>) -> String {
+    let mut text = String::from("y,a,b,size\n");
+    for row in rows {
+        let name = |k: u64| "long ".repeat((random(row + k) % 4) as usize) + &(random(row + k) % FEATURES).to_string();
+        writeln!(text, "{},{},{},{}", row % 2, name(1), name(1 << 40), row % 7).unwrap();
+    }
+    text
+}
+
+fn options() -> PackOptions {
+    PackOptions { block_bytes: Some(64 << 10), threads: 1, ..PackOptions::default() }
+}
+
+/// All files of a store.
+fn files(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let folders = [store.to_path_buf(), store.join("blocks")];
+    let entries =
+        folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.strip_prefix(store).unwrap().to_path_buf(), std::fs::read(&path).unwrap())).collect()
+}
+
+/// Packs texts, the second one behind the first, with much memory and with little, and returns the store.
+fn pack_both(folder: &Path, ending: &str, texts: &[String], options: &PackOptions) -> PathBuf {
+    let stores = [(Budget::unlimited(), "much.tow"), (Budget::new(LITTLE), "little.tow")].map(|(budget, name)| {
+        let store = folder.join(name);
+        for (k, text) in texts.iter().enumerate() {
+            let input = folder.join(format!("input{k}.{ending}"));
+            std::fs::write(&input, text).unwrap();
+            let existing = if k == 0 { Existing::Replace } else { Existing::Append };
+            let options = PackOptions { existing, repeat: true, ..options.clone() };
+            pack(&[Input::File(input)], &store, &options, &budget, &Progress::default()).unwrap();
+            assert!(budget.is_unlimited() || budget.peak_bytes() <= LITTLE);
+        }
+        store
+    });
+    let [much, little] = stores.each_ref().map(|store| files(store));
+    assert_eq!(much.keys().collect::<Vec<_>>(), little.keys().collect::<Vec<_>>());
+    for (name, bytes) in &much {
+        // The time at which the input was written is in the manifest.
+        assert!(name.ends_with("manifest.json") || bytes == &little[name], "{} differs", name.display());
+    }
+    let [much, little] = stores;
+    assert_eq!(
+        DiskStore::open(&much).unwrap().manifest().features,
+        DiskStore::open(&little).unwrap().manifest().features
+    );
+    little
+}
+
+#[test]
+fn numbers_have_the_same_columns_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = pack_both(folder.path(), "svm", &[numbered(0..7000, false)], &options());
+    let map = std::fs::metadata(store.join("features.1.map")).unwrap().len();
+    let features = DiskStore::open(&store).unwrap().manifest().features;
+    assert!(features > 200_000 && map < 4 * features, "{map} bytes for {features} features");
+    pack_both(folder.path(), "svm", &[numbered(0..6000, true)], &PackOptions { shuffle_seed: None, ..options() });
+}
+
+#[test]
+fn added_rows_have_the_same_columns_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    pack_both(folder.path(), "svm", &[numbered(0..5000, false), numbered(5000..9000, false)], &options());
+}
+
+#[test]
+fn names_have_the_same_columns_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options();
+    options.read.table.label = Some("y".into());
+    pack_both(folder.path(), "csv", &[named(0..120_000), named(120_000..180_000)], &options);
+}
+
+#[test]
+fn features_that_have_to_be_held_say_what_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input.svm");
+    std::fs::write(&input, numbered(0..7000, false)).unwrap();
+    let options = PackOptions { scale: Scale::Standard, ..options() };
+    let with = |bytes: u64| {
+        let store = folder.path().join("scaled.tow");
+        pack(&[Input::File(input.clone())], &store, &options, &Budget::new(bytes), &Progress::default())
+    };
+    let least = match with(LITTLE) {
+        Err(PackError::Budget(refused)) => refused.least_bytes,
+        Err(PackError::Store(towline::store::StoreError::Budget(refused))) => refused.least_bytes,
+        other => panic!("{:?}", other.map(|packed| packed.blocks)),
+    };
+    with(least).unwrap();
+}
+
+fn trained_store(folder: &Path, scale: Scale) -> Arc<DiskStore> {
+    let (input, store) = (folder.join("rows.svm"), folder.join("rows.tow"));
+    std::fs::write(&input, numbered(0..4000, false)).unwrap();
+    let options = PackOptions { scale, existing: Existing::Replace, ..options() };
+    pack(&[Input::File(input)], &store, &options, &Budget::unlimited(), &Progress::default()).unwrap();
+    Arc::new(DiskStore::open(&store).unwrap())
+}
+
+/// One vector of weights is enough, in memory and out of core, from nothing and from dual variables, and the certificate still holds.
+#[test]
+fn weights_without_a_second_vector_reach_the_same_optimum() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = trained_store(folder.path(), Scale::Rows);
+    let columns = store.manifest().features;
+    for &loss in ALL.iter().filter(|loss| loss.is_classification()) {
+        let targets = Targets::binary(&store.manifest().labels, None).unwrap();
+        let objective = Objective { bias: 0.5, ..Objective::new(loss, 2.0, targets) };
+        let options = TrainOptions { tolerance: 1e-6, max_passes: 2000, ..TrainOptions::new(objective.clone()) };
+        let roomy = train(store.clone(), &options, &Budget::unlimited(), &mut ()).unwrap();
+        let whole = Plan::for_models(&*store, &objective, 1, &Budget::unlimited()).unwrap();
+        // Enough for all rows and one vector, and the least that works.
+        let in_memory = whole.used_bytes() - 4 * columns;
+        for bytes in [in_memory, whole.least_bytes] {
+            let budget = Budget::new(bytes);
+            let plan = Plan::for_models(&*store, &objective, 1, &budget).unwrap();
+            assert_eq!((plan.is_lean, plan.in_memory), (true, bytes == in_memory), "{loss:?} {bytes}");
+            assert!(plan.weight_bytes <= 8 * (columns + 1));
+            let lean = train(store.clone(), &options, &budget, &mut ()).unwrap();
+            let (found, wanted) = (lean.certificate, roomy.certificate);
+            assert_eq!(lean.status, Status::Converged, "{loss:?} {found:?}");
+            assert!(found.dual_objective <= wanted.objective * (1.0 + 1e-12), "{loss:?} {found:?} {wanted:?}");
+            assert!(found.objective <= wanted.objective * (1.0 + 2e-6), "{loss:?} {found:?} {wanted:?}");
+        }
+    }
+}
+
+/// A model is the same whether its features are put in order at once or a few at a time.
+#[test]
+fn models_are_written_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for scale in [Scale::None, Scale::Standard] {
+        let store = trained_store(folder.path(), scale);
+        let targets = Targets::binary(&store.manifest().labels, None).unwrap();
+        let objective = Objective { bias: 1.0, ..Objective::new(ALL[0], 1.0, targets) };
+        let options = TrainOptions { tolerance: 0.1, ..TrainOptions::new(objective.clone()) };
+        let trained = [train(store.clone(), &options, &Budget::unlimited(), &mut ()).unwrap()];
+        let model = Model::new(&trained, &objective, &store, &store.features(&Budget::unlimited()).unwrap());
+        let path = folder.path().join("model.towm");
+        for budget in [Budget::unlimited(), Budget::new(2 << 20)] {
+            let mut place = OutputFile::open(&path, Kind::Model, &Inputs::none()).unwrap();
+            let written = ModelWriter::new(&store, &budget).unwrap().write(&trained, &objective, &mut place);
+            let (header, features) = written.unwrap();
+            assert_eq!((&header, features), (&model.header, model.features.len() as u64));
+            assert!(features > 40_000, "{features} features are put in order in one round");
+            assert_eq!(std::fs::read(&path).unwrap(), model.to_bytes().unwrap());
+        }
+    }
+}
