@@ -179,3 +179,115 @@ fn a_text_that_occurs_often_is_held_once() {
     let ended = limited(&bench, 2048, "pack text.parquet -o text.tow -q --memory 64M --threads 2 --text a");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
+
+/// A list of lengths as DELTA_BINARY_PACKED has it: `count` times the same number, in blocks of which each says so in a
+/// few bytes.
+fn same_lengths(count: u64, length: u64) -> Vec<u8> {
+    const VALUES: u64 = 1 << 22;
+    let mut out = Vec::new();
+    [VALUES, 1, count].into_iter().for_each(|part| number(part, &mut out));
+    number(length << 1, &mut out);
+    // The least difference is 0, and so are the bits of all others.
+    (0..(count - 1).div_ceil(VALUES)).for_each(|_| out.extend([0, 0]));
+    out
+}
+
+/// A file whose text is in DELTA_BYTE_ARRAY (7) or DELTA_LENGTH_BYTE_ARRAY (6).
+fn text_file(rows: u64, encoding: u64, page: Vec<u8>) -> Vec<u8> {
+    let column =
+        Column { name: "a", kind: TEXT, repetition: 0, values: rows, dictionary: with_length(vec![b'x']), page };
+    let bytes = file(rows, &[labels(rows), column]);
+    // The helper writes headers for places in a dictionary; the last such header is that of the text.
+    let old: Vec<u8> = {
+        let mut header = Vec::new();
+        number(rows << 1, &mut header);
+        [&[0x15][..], &header, &[0x15, 16]].concat()
+    };
+    let at = bytes.windows(old.len()).rposition(|window| window == old).unwrap();
+    let mut bytes = bytes;
+    bytes[at + old.len() - 1] = (encoding << 1) as u8;
+    bytes
+}
+
+/// Lengths of so many texts, 128 of which and one more, or several times as many: the first one, and all others, which
+/// differ from it by this.
+fn lengths(rows: u64, first: u32, difference: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    [128, 4, rows, u64::from(first) << 1].into_iter().for_each(|part| number(part, &mut out));
+    let least = difference.min(0);
+    number(u64::from(((least << 1) ^ (least >> 31)) as u32), &mut out);
+    out.extend([32; 4]);
+    let values = std::iter::once(difference).chain([0; 127]);
+    values.for_each(|value| out.extend(((value - least) as u32).to_le_bytes()));
+    (1..(rows - 1) / 128).for_each(|_| out.extend([0; 5]));
+    out
+}
+
+/// A text, and then the same one again and again: each says that all of it is that of the one before.
+fn repeated(rows: u64, text: &[u8]) -> Vec<u8> {
+    let length = text.len() as u32;
+    [lengths(rows, 0, length as i32), lengths(rows, length, -(length as i32)), text.to_vec()].concat()
+}
+
+#[test]
+fn text_that_is_put_together_is_paid_for() {
+    let bench = store();
+    let text = vec![b'x'; 100_000];
+    bench.file("few.parquet", text_file(129, 7, repeated(129, &text)));
+    let ended = limited(&bench, 1024, "pack few.parquet -o few.tow -q --memory 64M --threads 2 --text a");
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // Six gigabytes of text in a hundred kilobytes.
+    let bytes = text_file(59_905, 7, repeated(59_905, &text));
+    assert!(bytes.len() < 200_000);
+    bench.file("many.parquet", bytes);
+    let ended = limited(&bench, 1024, "pack many.parquet -o many.tow -q --memory 64M --threads 2 --text a");
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Parquet pages"), "{}", ended.stderr);
+}
+
+#[test]
+fn lists_of_lengths_are_paid_for() {
+    let bench = store();
+    for encoding in [6, 7] {
+        let none = same_lengths(2_000_000_000, 0);
+        let mut head = Vec::new();
+        [128, 4, 1 << 40, 0].into_iter().for_each(|part| number(part, &mut head));
+        // As many lengths as the page says it has values, and far more.
+        for (rows, page, code) in [(2_000_000_000, [none.clone(), none].concat(), 3), (5, head, 4)] {
+            bench.file("lengths.parquet", text_file(rows, encoding, page));
+            let ended = limited(&bench, 1024, "pack lengths.parquet -o l.tow -q --memory 64M --threads 2 --text a");
+            assert_eq!(ended.code, Some(code), "{encoding}: {}", ended.stderr);
+            assert!(!bench.path("l.tow").exists());
+        }
+    }
+}
+
+/// A footer with the bytes of a right one before its end.
+fn with_footer(footer: &[u8]) -> Vec<u8> {
+    [b"PAR1", footer, &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()
+}
+
+#[test]
+fn footers_that_claim_much_are_refused() {
+    let bench = store();
+    let schema = || {
+        let root = new().text(4, "root").integer(5, I32, 1).end();
+        let leaf = new().integer(1, I32, 1).integer(3, I32, 0).text(4, "y").end();
+        new().integer(1, I32, 1).list(2, STRUCT, vec![root, leaf]).integer(3, I64, 1)
+    };
+    let mut groups = schema().field(4, LIST);
+    groups.bytes.extend([0xf0 | STRUCT, 0xff, 0xff, 0xff, 0xff, 0x07]);
+    let children =
+        new().integer(1, I32, 1).list(2, STRUCT, vec![new().text(4, "r").integer(5, I32, 2_000_000_000).end()]);
+    let mut deep = new().integer(1, I32, 1).field(2, LIST);
+    deep.bytes.push(0xf0 | STRUCT);
+    number(200_000, &mut deep.bytes);
+    let nested = new().integer(3, I32, 0).text(4, "n").integer(5, I32, 1).end();
+    (0..200_000).for_each(|_| deep.bytes.extend(&nested));
+    for (name, footer) in [("groups", groups), ("children", children), ("deep", deep)] {
+        bench.file("f.parquet", with_footer(&footer.end()));
+        let ended = limited(&bench, 1024, "pack f.parquet -o f.tow -q --memory 64M --label y");
+        assert_eq!(ended.code, Some(4), "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains("Parquet"), "{name}: {}", ended.stderr);
+    }
+}

@@ -18,6 +18,9 @@
 //! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken from
 //! the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
 mod columns;
+mod compact;
+mod delta;
+mod footer;
 mod guard;
 mod ipc;
 mod lists;
@@ -26,10 +29,12 @@ mod malformed;
 mod messages;
 mod pages;
 mod parquet;
+mod row_group;
 mod rows;
 mod spool;
 #[cfg(test)]
 mod tests;
+mod unpacked;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -3,15 +3,14 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::pages::{Ledger, PaidColumn, PaidFile};
+use super::row_group::PaidGroup;
 use super::spool::{self, Counter};
-use super::{Batches, guard};
+use super::{Batches, footer, guard};
 use crate::budget::Budget;
 use crate::input::bytes::Stream;
 use crate::input::{InputError, Progress};
@@ -48,15 +47,16 @@ pub(super) fn open(
         }
         None => (spool::copy(&name, stream.open(budget, progress)?.reader)?, 0),
     };
+    let refuse = |source| InputError::Budget { file: name.clone(), source };
+    let footer_bytes = guard::decode(&name, FORMAT, || footer::bytes_to_build(&file).map_err(|_| "damaged footer"))?;
+    let mut paid = budget.reserve("Parquet pages", footer_bytes).map_err(refuse)?;
     let plain = guard::decode(&name, FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
     let viewed = guard::decode(&name, FORMAT, || with_views(&plain));
     let (metadata, has_views) = viewed.map_or((plain, false), |viewed| (viewed, true));
-    let paid = budget
-        .reserve("Parquet pages", metadata.metadata().memory_size() as u64)
-        .map_err(|source| InputError::Budget { file: name.clone(), source })?;
+    paid.resize(metadata.metadata().memory_size() as u64).map_err(refuse)?;
     Ok(Box::new(ParquetBatches {
         name,
-        file: PaidFile { file: Arc::new(file), ledger: Arc::new(Mutex::new(Ledger::new(paid))) },
+        file: PaidFile { file: Arc::new(file), ledger: Arc::new(Mutex::new(Ledger::new(paid))), column: 0 },
         metadata,
         has_views,
         target_bytes,
@@ -80,18 +80,20 @@ impl ParquetBatches {
         let Some(group) = metadata.metadata().row_groups().get(self.next_group) else { return Ok(false) };
         let mask = ProjectionMask::roots(metadata.parquet_schema(), self.columns.iter().copied());
         let chunks = || group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
-        let mut ledger = self.file.ledger();
-        ledger.fixed_bytes = metadata.metadata().memory_size() as u64 + 2 * self.target_bytes;
-        ledger.columns = chunks().map(|(_, chunk)| paid_column(chunk)).collect();
-        ledger.pay().map_err(|source| InputError::Budget { file: self.name.clone(), source })?;
-        drop(ledger);
         let rows = (self.target_bytes / bytes_per_row(group, chunks().map(|(_, chunk)| chunk))).clamp(1, 1 << 16);
         let rows = if self.has_views { rows } else { 1 };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), metadata.clone())
-            .with_row_groups(vec![self.next_group])
-            .with_projection(mask.clone())
-            .with_batch_size(rows as usize);
-        let reader = guard::decode(&self.name, FORMAT, || builder.build());
+        let mut ledger = self.file.ledger();
+        ledger.fixed_bytes = metadata.metadata().memory_size() as u64 + 2 * self.target_bytes;
+        ledger.columns = chunks().map(|(leaf, chunk)| (leaf, paid_column(chunk, rows))).collect();
+        ledger.pay().map_err(|source| InputError::Budget { file: self.name.clone(), source })?;
+        drop(ledger);
+        let file = self.file.clone();
+        let paid = PaidGroup { file, metadata: metadata.metadata().clone(), group: self.next_group };
+        let reader = guard::decode(&self.name, FORMAT, || {
+            let fields = Some(metadata.schema().fields());
+            let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask.clone(), fields)?;
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &paid, rows as usize, None)
+        });
         self.reader = Some(reader.map_err(|error| self.refusal().unwrap_or(error))?);
         self.next_group += 1;
         Ok(true)
@@ -131,10 +133,8 @@ impl Batches for ParquetBatches {
     }
 }
 
-fn paid_column(chunk: &ColumnChunkMetaData) -> PaidColumn {
-    let begin = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset()).max(0) as u64;
-    let end = begin.saturating_add(chunk.compressed_size().max(0) as u64);
-    PaidColumn::new(begin..end, chunk.column_descr().max_rep_level() > 0)
+fn paid_column(chunk: &ColumnChunkMetaData, rows: u64) -> PaidColumn {
+    PaidColumn::new(chunk.column_descr().max_rep_level() > 0, chunk.compression(), rows)
 }
 
 /// The same file with views in place of text: an entry of a dictionary is not copied for every row that has it.
