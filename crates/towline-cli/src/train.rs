@@ -194,13 +194,13 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What a class takes besides the letters of its name.
-const CLASS_BYTES: usize = 64;
+/// What a class takes besides the letters of its name, and its model besides weights and dual variables.
+const CLASS_BYTES: usize = 1024;
 
-/// Each of many models knows the labels, names and weights of all classes.
+/// Models of many classes share the labels, names and weights of them.
 pub(crate) fn reserve_classes(objective: &Objective, models: usize, budget: &Budget) -> anyhow::Result<Reservation> {
     let classes: usize = objective.targets.names().iter().map(|name| name.len() + CLASS_BYTES).sum();
-    let bytes = if models > 1 { (models * classes) as u64 } else { 0 };
+    let bytes = if models > 1 { classes as u64 } else { 0 };
     Ok(budget.reserve_few("classes of all models", bytes).map_err(StoreError::from)?)
 }
 

@@ -76,11 +76,9 @@ impl Problem<'_> {
                 weights: [negative.2, positive.2],
             });
         }
-        let classes = Classes {
-            labels: classes.iter().map(|class| class.0).collect(),
-            names: classes.iter().map(|class| class.1.clone()).collect(),
-            weights: classes.iter().map(|class| class.2).collect(),
-        };
+        let labels = classes.iter().map(|class| class.0).collect();
+        let names = classes.iter().map(|class| class.1.clone()).collect();
+        let classes = Classes::new(labels, names, classes.iter().map(|class| class.2).collect());
         Ok(Targets::Classes { classes, multiclass })
     }
 
@@ -90,7 +88,8 @@ impl Problem<'_> {
         for task in &mut tasks {
             if let (true, Targets::OneOf { class, classes }) = (self.own_weight_only, &mut task.objective.targets) {
                 let own = *class as usize;
-                (0..classes.len()).filter(|&other| other != own).for_each(|other| classes.weights[other] = 1.0);
+                let weights = classes.weights_mut().iter_mut().enumerate();
+                weights.filter(|(other, _)| *other != own).for_each(|(_, weight)| *weight = 1.0);
             }
         }
         for (task, (duals, weights)) in tasks.iter_mut().zip(self.start.iter().flatten()) {

@@ -38,6 +38,7 @@ pub mod baselines;
 pub mod bits;
 pub mod block;
 pub mod budget;
+pub mod classes;
 pub mod columns;
 pub mod cv;
 pub mod evaluate;

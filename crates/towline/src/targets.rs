@@ -1,6 +1,7 @@
 //! How labels become targets: two classes, many classes, a number, or several.
 use serde::{Deserialize, Serialize};
 
+pub use crate::classes::Classes;
 use crate::store::manifest::LabelSummary;
 
 /// How labels become targets.
@@ -65,17 +66,6 @@ impl Multiclass {
     }
 }
 
-/// Labels and names of classes, in the order in which models have them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Classes {
-    /// The label of each class in the store.
-    pub labels: Vec<f64>,
-    /// What it is called.
-    pub names: Vec<String>,
-    /// What the losses of its rows are multiplied by.
-    pub weights: Vec<f64>,
-}
-
 /// Labels do not fit to the loss.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{problem}; {remedy}")]
@@ -86,66 +76,12 @@ pub struct TargetError {
     pub remedy: String,
 }
 
-fn fail<T>(problem: String, remedy: impl Into<String>) -> Result<T, TargetError> {
+pub(crate) fn fail<T>(problem: String, remedy: impl Into<String>) -> Result<T, TargetError> {
     Err(TargetError { problem, remedy: remedy.into() })
 }
 
-impl Classes {
-    /// The classes of a store: by number, or by name where labels are text.
-    pub fn of(labels: &LabelSummary) -> Result<Classes, TargetError> {
-        let Some(histogram) = &labels.histogram else {
-            return fail(
-                "the labels are numbers with very many values".into(),
-                "use a regression loss such as --loss squared",
-            );
-        };
-        let name = |label: f64| match labels.names.as_ref().and_then(|names| names.get(label as usize)) {
-            Some(name) => name.clone(),
-            None => format!("{label}"),
-        };
-        let mut classes: Vec<(String, f64)> = histogram.iter().map(|&(label, _)| (name(label), label)).collect();
-        if labels.names.is_some() {
-            classes.sort_by(|a, b| a.0.cmp(&b.0));
-        } else {
-            classes.sort_by(|a, b| a.1.total_cmp(&b.1));
-        }
-        if classes.len() < 2 {
-            let only = classes.first().map_or("", |class| class.0.as_str());
-            return fail(format!("all rows have the label '{only}'"), "a classifier needs rows of two classes");
-        }
-        let weights = vec![1.0; classes.len()];
-        let (names, labels) = classes.into_iter().unzip();
-        Ok(Classes { labels, names, weights })
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
-    }
-
-    /// Whether each class has a label, a name and a weight, as one from a file may not.
-    pub fn is_whole(&self) -> bool {
-        self.labels.len() == self.names.len() && self.labels.len() == self.weights.len()
-    }
-
-    /// The class of a label.
-    pub fn find(&self, label: f64) -> Option<usize> {
-        self.labels.iter().position(|&known| known == label)
-    }
-
-    /// The class that is called so, also if its number is written otherwise.
-    pub fn named(&self, name: &str) -> Option<usize> {
-        position_of(&self.names, name)
-    }
-}
-
 /// Where `name` is among names of classes, also if its number is written otherwise.
-fn position_of(names: &[String], name: &str) -> Option<usize> {
+pub(crate) fn position_of(names: &[String], name: &str) -> Option<usize> {
     let same_number = |known: &String| matches!((known.parse::<f64>(), name.parse::<f64>()), (Ok(a), Ok(b)) if a == b);
     names.iter().position(|known| known == name).or_else(|| names.iter().position(same_number))
 }
@@ -228,9 +164,7 @@ impl Targets {
         let (names, weights) = match self {
             Targets::Numbers | Targets::Several { .. } => return Ok(()),
             Targets::Binary { names, weights, .. } => (&names[..], &mut weights[..]),
-            Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => {
-                (&classes.names[..], &mut classes.weights[..])
-            }
+            Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.names_and_weights(),
         };
         let rows: f64 = counts.iter().sum();
         for word in words {

@@ -166,11 +166,8 @@ fn models_that_share_rows_are_those_that_train_alone() {
     for (info, _) in &mut rows {
         info.label = (info.id % 3) as f64;
     }
-    let classes = Classes {
-        labels: vec![0.0, 1.0, 2.0],
-        names: ["a", "b", "c"].map(String::from).to_vec(),
-        weights: vec![1.0, 0.0, 2.0],
-    };
+    let names = ["a", "b", "c"].map(String::from).to_vec();
+    let classes = Classes::new(vec![0.0, 1.0, 2.0], names, vec![1.0, 0.0, 2.0]);
     let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
     let all = Objective { targets, ..objective(ALL[1], "l1", true) };
     let store = store(&rows, 1);

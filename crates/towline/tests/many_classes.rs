@@ -50,7 +50,7 @@ fn store(rows: &[PlainRow], columns: usize, blocks: usize) -> Arc<MemoryStore> {
 fn objective(c: f64) -> Objective {
     let labels: Vec<f64> = (0..CLASSES).map(|class| class as f64).collect();
     let names = labels.iter().map(f64::to_string).collect();
-    let classes = Classes { names, weights: vec![1.0; CLASSES], labels };
+    let classes = Classes::new(labels, names, vec![1.0; CLASSES]);
     Objective::new(ALL[0], c, Targets::Classes { classes, multiclass: Multiclass::CrammerSinger })
 }
 

@@ -78,7 +78,7 @@ fn objective(classes: bool, name: &str, intercept: bool) -> Objective {
     let labels = (0..OUTPUTS).map(|m| m as f64).collect();
     let (loss, targets) = match classes {
         true => {
-            let classes = Classes { labels, names, weights: vec![1.0, 0.7, 1.0, 1.5] };
+            let classes = Classes::new(labels, names, vec![1.0, 0.7, 1.0, 1.5]);
             ("logistic", Targets::Classes { classes, multiclass: Multiclass::Softmax })
         }
         false => ("squared", Targets::Several { names }),

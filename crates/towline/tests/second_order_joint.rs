@@ -21,7 +21,7 @@ const COLUMNS: usize = 12;
 fn objective(multiclass: Multiclass, c: f64, intercept: bool) -> Objective {
     let labels = vec![0.0, 1.0, 2.0];
     let names = labels.iter().map(f64::to_string).collect();
-    let classes = Classes { labels, names, weights: vec![1.0, 0.7, 2.0] };
+    let classes = Classes::new(labels, names, vec![1.0, 0.7, 2.0]);
     let loss = if multiclass == Multiclass::Softmax { loss("logistic") } else { loss("hinge") };
     let bias = if intercept { 1.0 } else { 0.5 };
     Objective { bias, intercept, ..Objective::new(loss, c, Targets::Classes { classes, multiclass }) }

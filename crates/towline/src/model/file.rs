@@ -105,13 +105,13 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::loss::ALL;
-    use crate::model::VERSION;
+    use crate::model::{NAME_BYTES, VERSION};
     use crate::objective::{Classes, Multiclass, Objective, Targets};
     use crate::trainer::{Cost, Status};
 
     fn model(names: &[&str], intercepts: usize) -> Model {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-        let classes = Classes { labels: vec![1.0, 2.0, 3.0], names, weights: vec![1.0; 3] };
+        let classes = Classes::new(vec![1.0, 2.0, 3.0], names, vec![1.0; 3]);
         let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
         let header = Header {
             version: VERSION,
@@ -163,5 +163,20 @@ mod tests {
         assert_eq!(budget.free_bytes(), 4 << 20);
         let refused = Model::load_within(&path, &Budget::new(1_200_000)).map(drop).unwrap_err();
         assert!(matches!(refused, ModelError::Budget(_)), "{refused}");
+
+        let names = (0..40_000).map(|number| format!("{number}").into()).collect();
+        let header = Header { named_features: true, ..many_header(3) };
+        let named = Model { header, features: Features::Named(names), weights: vec![0.5; 120_000] };
+        named.save(&path).unwrap();
+        let size = path.metadata().unwrap().len();
+        // The file, and names that take more room than their letters.
+        let room = size + 40_000 * NAME_BYTES as u64;
+        let refused = Model::load_within(&path, &Budget::new(room - 1)).map(drop).unwrap_err();
+        assert!(matches!(refused, ModelError::Budget(_)), "{refused}");
+        assert_eq!(Model::load_within(&path, &Budget::new(room)).unwrap().0, named);
+    }
+
+    fn many_header(outputs: usize) -> Header {
+        model(&["a", "b", "c"], outputs).header
     }
 }

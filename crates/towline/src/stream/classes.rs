@@ -115,11 +115,8 @@ impl StreamClasses {
     pub fn as_targets(&self, weights: &[(String, f64)]) -> Classes {
         let weight =
             |name: &String| weights.iter().rev().find(|(known, _)| same(known, name)).map_or(1.0, |found| found.1);
-        Classes {
-            labels: (0..self.len()).map(|class| class as f64).collect(),
-            names: self.names.clone(),
-            weights: self.names.iter().map(weight).collect(),
-        }
+        let labels = (0..self.len()).map(|class| class as f64).collect();
+        Classes::new(labels, self.names.clone(), self.names.iter().map(weight).collect())
     }
 
     /// The targets of a finished model, and for each of its outputs the class in order of appearance: numbers ascending, names by the alphabet.
@@ -138,11 +135,8 @@ impl StreamClasses {
         }
         if positive.is_none() && self.len() > 2 {
             let pick = |values: &dyn Fn(usize) -> f64| order.iter().map(|&class| values(class)).collect::<Vec<f64>>();
-            let classes = Classes {
-                labels: pick(&label),
-                names: order.iter().map(|&class| self.names[class].clone()).collect(),
-                weights: pick(&|class| known.weights[class]),
-            };
+            let names = order.iter().map(|&class| self.names[class].clone()).collect();
+            let classes = Classes::new(pick(&label), names, pick(&|class| known.weights[class]));
             return Some((Targets::Classes { classes, multiclass: options.multiclass() }, order));
         }
         let second = match positive {

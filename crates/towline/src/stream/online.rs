@@ -156,7 +156,7 @@ impl StreamLearner for TopOne {
 
     fn know(&mut self, classes: &StreamClasses) -> Result<(), BudgetError> {
         self.classes = classes.clone();
-        self.weights = classes.as_targets(&self.options.class_weights).weights;
+        self.weights = classes.as_targets(&self.options.class_weights).weights.clone();
         let wanted = if self.options.positive.is_some() { 2 } else { classes.len() };
         self.pay(wanted)?;
         while self.vectors.len() < wanted {
