@@ -1,5 +1,6 @@
 //! Which exact trainer runs: by blocks, with an index, in the primal, and whether losses are cut off.
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::ValueEnum;
@@ -13,8 +14,8 @@ use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
-    Cost, Observer, Solver, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
-    train_all,
+    Cost, Observer, Solver, Status, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
+    train_all, without_training,
 };
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
@@ -245,9 +246,11 @@ impl Recipe {
     ) -> Result<Vec<Trained>, TrainError> {
         match self {
             Recipe::Blocks => train_all(store.clone(), &options, budget, observer),
-            Recipe::Truncated(convex, beginning) => one_by_one(options, observer, |options, observer| {
-                truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
-            }),
+            Recipe::Truncated(convex, beginning) => {
+                one_by_one(store, budget, options, observer, |options, observer| {
+                    truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
+                })
+            }
             Recipe::Indexed(indexed) => {
                 let forest = Arc::new(Forest::open(store, budget)?);
                 let mut pages = PageCache::new(forest, budget)?;
@@ -257,16 +260,31 @@ impl Recipe {
     }
 }
 
-/// Trains the models of all tasks, one after the other.
+/// Trains the models of all tasks, one after the other, as long as there is time.
 fn one_by_one(
+    store: &Arc<DiskStore>,
+    budget: &Budget,
     mut options: TrainOptions,
     observer: &mut dyn Observer,
     mut train: impl FnMut(&TrainOptions, &mut dyn Observer) -> Result<Trained, TrainError>,
 ) -> Result<Vec<Trained>, TrainError> {
     let tasks: Vec<Task> = std::mem::take(&mut options.tasks);
     let mut trained: Vec<Trained> = Vec::with_capacity(tasks.len());
-    let mut before = Cost::default();
-    for task in tasks {
+    let (begin, max_time, mut before) = (Instant::now(), options.max_time, Cost::default());
+    let mut left = tasks.into_iter();
+    while let Some(task) = left.next() {
+        options.max_time = max_time.map(|limit| limit.saturating_sub(begin.elapsed()));
+        let status = match options.max_time {
+            _ if options.stop.is_requested() => Some(Status::Interrupted),
+            Some(Duration::ZERO) => Some(Status::OutOfTime),
+            _ => None,
+        };
+        if let Some(status) = status.filter(|_| !trained.is_empty()) {
+            let tasks: Vec<Task> = [task].into_iter().chain(left).collect();
+            let store: Arc<dyn BlockStore> = store.clone();
+            trained.append(&mut without_training(&store, &tasks, (&options.stop, status, before), budget)?);
+            break;
+        }
         options.tasks = vec![task];
         let model = train(&options, &mut After { before, observer })?;
         let cost = model.cost.after(&before);

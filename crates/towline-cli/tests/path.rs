@@ -129,7 +129,7 @@ fn a_path_over_many_classes_has_the_models_of_train_and_goes_on() {
     let bench = Workbench::new();
     std::fs::write(bench.path("three.svm"), three_classes()).unwrap();
     bench.ok("pack three.svm -o three.tow -q --block-size 16k");
-    for (kind, files) in [("ovr", 3), ("crammer-singer", 1)] {
+    for kind in ["ovr", "crammer-singer"] {
         // In memory, and out of it.
         for memory in ["64M", "+2M"] {
             let line = format!(
@@ -151,11 +151,7 @@ fn a_path_over_many_classes_has_the_models_of_train_and_goes_on() {
             let folder = format!("{kind}{memory}");
             std::fs::remove_file(bench.path(&format!("{folder}/3.towm"))).unwrap();
             bench.ok(&format!("train three.tow -C 1 --multiclass {kind} -o {folder}/path -q --restart"));
-            let left = |number: usize| match files {
-                1 => bench.path(&format!("{folder}/path.duals")),
-                _ => bench.path(&format!("{folder}/path.{number}.duals")),
-            };
-            assert!((1..=files).all(|number| left(number).exists()), "{kind}");
+            assert!(bench.path(&format!("{folder}/path.duals")).exists(), "{kind}");
             let said = bench.run(&line);
             assert_eq!(said.code, Some(0), "{}", said.stderr);
             assert!(said.stderr.contains("going on after point 2 of 3"), "{}", said.stderr);

@@ -94,7 +94,7 @@ fn curve(
     };
     let (mut found, mut looked, mut points) = (0, 0, Vec::new());
     loop {
-        let answer = search.ask(&question, pages, |_, _| true)?;
+        let answer = search.ask(&question, pages, || true, |_, _| true)?;
         (found, looked) = (found + answer.found, looked + answer.looked);
         points.push((looked as f64 / rows, found as f64 / matching.max(1) as f64));
         if answer.exhausted {

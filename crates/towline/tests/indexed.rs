@@ -15,7 +15,9 @@ use towline::order::OrderName;
 use towline::pack::{PackOptions, pack};
 use towline::stop::Stop;
 use towline::store::DiskStore;
-use towline::trainer::{Cost, Observer, Start, Status, Step, Task, TrainOptions, Trained, WeightsNow, train};
+use towline::trainer::{
+    Cost, Observer, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
+};
 use towline::truncation::{self, Beginning};
 
 const BEGINNING: Beginning = Beginning { rows: 60, shuffled: true };
@@ -296,4 +298,52 @@ fn what_an_index_is_no_use_for_is_refused() {
     assert!(check(&intercept, false).is_ok());
     intercept.intercept = true;
     assert!(check(&intercept, false).unwrap_err().contains("intercept"));
+}
+
+/// A request to stop at any look is obeyed soon, and what is known then is true.
+#[test]
+fn runs_with_an_index_end_soon_after_any_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 600, 0.1);
+    for (name, primal, budget) in
+        [("hinge", false, u64::MAX), ("squared-hinge", true, u64::MAX), ("hinge", false, 600_000)]
+    {
+        let indexed = IndexedOptions { wanted: 50, primal, beginning: BEGINNING };
+        let tasks = || [0.3, 1.0].map(|c| Task::new(objective(loss(name), c, 0.5, Some(S)))).into();
+        let run = |stop: Stop| {
+            let budget = if budget == u64::MAX { Budget::unlimited() } else { Budget::new(budget) };
+            let forest = Arc::new(Forest::open(&store, &budget).unwrap());
+            let mut pages = PageCache::new(forest, &budget).unwrap();
+            let first = objective(loss(name), 1.0, 0.5, Some(S));
+            let options = TrainOptions { tasks: tasks(), stop, ..options(first, 1e-6) };
+            let trained = indexed::train(&store, &mut pages, (&options, &indexed), &budget, &mut ());
+            (trained, options.stop.looks())
+        };
+        let (whole, all_looks) = run(Stop::default());
+        let whole = whole.unwrap();
+        let (mut interrupted, mut look) = (0, 1);
+        while look <= all_looks {
+            let (trained, looks) = run(Stop::at_look(look));
+            let what = format!("{name}, look {look} of {all_looks}");
+            // Each of a few scans of each model has a look or two.
+            assert!(looks <= look + 120, "{what}: {looks}");
+            match trained {
+                Ok(trained) => {
+                    assert_eq!(trained.len(), whole.len(), "{what}");
+                    for model in &trained {
+                        interrupted += u64::from(model.status == Status::Interrupted);
+                        let certificate = &model.certificate;
+                        assert!(
+                            certificate.objective.is_finite() && certificate.dual_objective <= certificate.objective
+                        );
+                        assert!(model.weights.iter().all(|w| w.is_finite()), "{what}");
+                    }
+                }
+                Err(TrainError::Stopped(Status::Interrupted)) => interrupted += 1,
+                Err(error) => panic!("{what}: {error}"),
+            }
+            look += 1 + look / 3;
+        }
+        assert!(interrupted > 0, "{name}: {all_looks} looks");
+    }
 }

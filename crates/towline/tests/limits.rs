@@ -11,7 +11,7 @@ use labelled::{COLUMNS, PlainRow, loss, margin, memory_store, objective, rows};
 use towline::block::Block;
 use towline::budget::Budget;
 use towline::loss::Loss;
-use towline::objective::Objective;
+use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::stop::Stop;
 use towline::store::{BlockId, BlockInfo, BlockStore, MemoryStore, ReadBuffers, Shape, StoreError};
@@ -154,6 +154,45 @@ fn runs_end_soon_after_any_look() {
             look += 1 + look / 4;
         }
         assert!(interrupted > 0, "{}: {all_looks} looks", case.name);
+    }
+}
+
+/// However many models there was no time for, they cost one look at the targets.
+#[test]
+fn models_without_time_cost_one_look_at_the_targets() {
+    const CLASSES: usize = 400;
+    let mut rows = rows(2 * CLASSES, 0.1, 5);
+    rows.iter_mut().enumerate().for_each(|(i, row)| row.0.label = (i % CLASSES) as f64);
+    let names = (0..CLASSES).map(|class| class.to_string()).collect();
+    let weights = (0..CLASSES).map(|class| 1.0 + class as f64 / 100.0).collect();
+    let classes = Classes::new((0..CLASSES).map(|class| class as f64).collect(), names, weights);
+    let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
+    let memory = memory_store(&rows, 12);
+    for (loss_name, solver) in
+        [("hinge", Solver::Dual), ("logistic", Solver::Newton), ("squared-hinge", Solver::Newton)]
+    {
+        for in_memory in [true, false] {
+            let case = case("", loss_name, "l2", solver, in_memory);
+            let objective = Objective { targets: targets.clone(), ..case.options.tasks[0].objective.clone() };
+            let store = Arc::new(Counting { store: memory.clone(), blocks: AtomicU64::new(0) });
+            let tasks = || objective.split().into_iter().map(Task::new).collect();
+            let options = TrainOptions { stop: Stop::at_look(100), ..case.options.with_tasks(tasks()) };
+            let trained = train_all(store.clone(), &options, &budget(&case, &memory), &mut ()).unwrap();
+            let (name, looks) = (format!("{loss_name} {in_memory}"), options.stop.looks());
+            // As many as train together, and nothing for the others.
+            assert!(looks <= 100 + MOST_LOOKS + 20 * 128, "{name}: {looks}");
+            let blocks = store.blocks.load(Ordering::Relaxed);
+            assert!(blocks <= 8 * 12, "{name}: {blocks} blocks for {CLASSES} models");
+            assert_eq!(trained.len(), CLASSES);
+            let untouched = trained.iter().filter(|model| model.weights.iter().all(|w| *w == 0.0)).count();
+            assert!(untouched > CLASSES / 2, "{name}: {untouched}");
+            for (model, objective) in trained.iter().zip(objective.split()) {
+                assert_eq!(model.status, Status::Interrupted, "{name}");
+                let found = value(&rows, &objective, &model.weights);
+                let said = model.certificate.objective;
+                assert!((found - said).abs() <= 1e-9 * found, "{name}: {found} and {said}");
+            }
+        }
     }
 }
 

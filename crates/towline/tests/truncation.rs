@@ -12,8 +12,9 @@ use towline::loss::Loss;
 use towline::newton;
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
+use towline::stop::Stop;
 use towline::store::{BlockId, BlockStore, DiskStore, MemoryStore, ReadBuffers};
-use towline::trainer::{Observer, Status, Step, TrainOptions, Trained, WeightsNow, train};
+use towline::trainer::{Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow, train};
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
 const BEGINNING: Beginning = Beginning { rows: 60, shuffled: true };
@@ -184,4 +185,39 @@ fn with_a_fifth_of_the_labels_wrong_the_truncated_model_is_the_better_one() {
     let cut_off = truncation::train(train_rows, &options, start, &Budget::unlimited(), &mut ()).unwrap();
     let (plain, robust) = (accuracy(&test_rows, &convex.weights), accuracy(&test_rows, &cut_off.weights));
     assert!(robust > plain + 0.02 && robust > 0.84, "{robust} cut off, {plain} convex");
+}
+
+/// A request to stop at any look is obeyed soon, and F_s of what is left is what is said.
+#[test]
+fn a_series_ends_soon_after_any_look() {
+    let rows = make_rows(300, 0.15, 3);
+    let objective = objective(loss("squared-hinge"), 1.0, 0.5, Some(S));
+    for (convex, blocks) in [(train as ConvexTrainer, 1), (train, 10), (newton::train, 10)] {
+        let run = |stop: Stop| {
+            let options = TrainOptions { tolerance: 1e-9, stop, ..TrainOptions::new(objective.clone()) };
+            let budget = if blocks == 1 { Budget::unlimited() } else { Budget::new(60_000) };
+            let trained =
+                truncation::train(memory_store(&rows, blocks), &options, (BEGINNING, convex), &budget, &mut ());
+            (trained, options.stop.looks())
+        };
+        let (whole, all_looks) = run(Stop::default());
+        let whole = whole.unwrap().certificate.objective;
+        let (mut interrupted, mut look) = (0, 1);
+        while look <= all_looks {
+            let (trained, looks) = run(Stop::at_look(look));
+            let what = format!("{blocks} blocks, look {look} of {all_looks}");
+            assert!(looks <= look + 60, "{what}: {looks}");
+            match trained {
+                Ok(trained) => {
+                    let found = truncated(&rows, &trained.weights, &objective);
+                    assert!(found <= trained.certificate.objective + 1e-9 * whole, "{what}: {found}");
+                    interrupted += u64::from(trained.status == Status::Interrupted);
+                }
+                Err(TrainError::Stopped(Status::Interrupted)) => interrupted += 1,
+                Err(error) => panic!("{what}: {error}"),
+            }
+            look += 1 + look / 3;
+        }
+        assert!(interrupted > 0, "{all_looks} looks");
+    }
 }

@@ -10,14 +10,13 @@ use towline::model::{Model, ModelWriter};
 use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::store::DiskStore;
-use towline::trainer::{
-    self, Along, Chain, Checkpoint, CheckpointFile, Start, Status, StoreFingerprint, Task, TrainOptions, Trained,
-};
+use towline::trainer::{self, Along, Chain, Checkpoint, Start, Status, StoreFingerprint, Task, TrainOptions, Trained};
 
 use super::table::Point;
 use crate::eval::judge;
+use crate::resume::{self, Left};
 use crate::trace::Watcher;
-use crate::{exit, resume, show};
+use crate::{exit, show};
 
 /// A path while it is walked.
 pub struct Walk {
@@ -50,22 +49,21 @@ impl Walk {
         self.folder.join(format!("{:0width$}.towm", number + 1))
     }
 
-    /// Where the dual variables of each model of the newest point are.
-    fn checkpoints(&self) -> Vec<CheckpointFile> {
-        let (models, store) = (self.models(), StoreFingerprint::of(self.store.manifest()));
-        let path = |model| resume::duals_path(&self.folder.join("path"), model, models);
-        (0..models).map(|model| CheckpointFile { path: path(model), store: store.clone() }).collect()
+    /// Where the dual variables of the newest point are.
+    fn duals(&self) -> PathBuf {
+        resume::duals_path(&self.folder.join("path"))
     }
 
     /// Takes over what an interrupted run of the same path has left.
     pub fn go_on(&mut self, options: &mut TrainOptions) -> anyhow::Result<bool> {
         let (mut found, mut at) = (Vec::new(), self.points.len());
-        for (model, checkpoint) in self.checkpoints().iter().enumerate() {
-            let Some(left) = resume::open(&checkpoint.path, &self.points[0], &self.store)? else { return Ok(false) };
+        let here = StoreFingerprint::of(self.store.manifest());
+        let left = Left::open(&self.duals(), &self.points[0].split(), &self.store)?;
+        for (model, left) in left.each(self.models()).into_iter().enumerate() {
+            let Some(left) = left else { return Ok(false) };
             let of_model = |point: &Objective| point.split()[model] == left.header.objective;
-            let point = self.points.iter().position(of_model).filter(|_| left.header.store == checkpoint.store);
+            let point = self.points.iter().position(of_model).filter(|_| left.header.store == here);
             let Some(point) = point else { return Ok(false) };
-            // A run that was killed while it wrote them has left some of a point and some of the one before.
             at = at.min(point);
             found.push(left);
         }
@@ -100,7 +98,8 @@ impl Walk {
     /// Trains all points that are left.
     pub fn walk(&mut self, options: &TrainOptions, along: Option<Along>, watcher: &mut Watcher) -> anyhow::Result<()> {
         let (store, budget) = (self.store.clone(), self.budget.clone());
-        let (first, models, checkpoints) = (self.done.len(), self.models(), self.checkpoints());
+        let (first, models) = (self.done.len(), self.models());
+        let checkpoints = resume::files(&self.duals(), None, models, &self.store);
         let mut waves = 0;
         let (known, own_budget) = (self.store.clone(), self.budget.clone());
         let mut writer = ModelWriter::new(&known, &own_budget)?;
@@ -120,7 +119,7 @@ impl Walk {
             for ((checkpoint, objective), trained) in checkpoints.iter().zip(&objectives).zip(newest) {
                 checkpoint.save(objective, trained.cost, &trained.duals, &trained.weights)?;
             }
-            Ok(())
+            Ok(checkpoints[0].commit()?)
         };
         let chain = match along {
             Some(along) => Chain::from(Some(along)),

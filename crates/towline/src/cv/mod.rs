@@ -17,7 +17,7 @@ use crate::objective::Objective;
 use crate::second_order;
 use crate::store::BlockStore;
 use crate::trainer::{
-    Certificate, Checkpoint, CheckpointFile, Choice, Cost, Observer, Plan, RowFilter, Solver, Start, Status,
+    Certificate, CheckpointFile, Checkpoints, Choice, Cost, Observer, Plan, RowFilter, Solver, Start, Status,
     StoreFingerprint, Task, TrainError, TrainOptions, Trained, train_all,
 };
 
@@ -66,6 +66,25 @@ pub struct Unfinished {
     pub store: StoreFingerprint,
 }
 
+impl Unfinished {
+    /// What an interrupted run has left of so many models, or a file for them.
+    fn open(
+        &self,
+        store: &dyn BlockStore,
+        objectives: &[Objective],
+        models: usize,
+    ) -> Result<(Arc<Checkpoints>, StoreFingerprint), TrainError> {
+        let shape = store.shape();
+        let width = objectives.iter().map(Objective::width).max().unwrap_or(1) as u64;
+        let numbers = (shape.rows + shape.columns + 1) * width;
+        let names = |objective: &Objective| objective.targets.names().iter().map(String::len).sum::<usize>();
+        let names: usize = objectives.iter().map(names).sum();
+        let path = self.folder.join("models.duals");
+        let found = Checkpoints::open(&path, (models + names) as u64, numbers)?;
+        Ok((found.unwrap_or_else(|| Checkpoints::new(&path)), self.store.clone()))
+    }
+}
+
 /// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside.
 pub fn cross_validate(
     store: Arc<dyn BlockStore>,
@@ -76,8 +95,9 @@ pub fn cross_validate(
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Validated, TrainError> {
-    let mut run = Validation { store, folds, unfinished, how, budget, observer, cost: Cost::default() };
-    let models = objectives.iter().map(|objective| objective.split().len()).sum::<usize>() * run.folds.count() as usize;
+    let models = objectives.iter().map(|objective| objective.split().len()).sum::<usize>() * folds.count() as usize;
+    let kept = unfinished.map(|unfinished| unfinished.open(&*store, objectives, models)).transpose()?;
+    let mut run = Validation { store, folds, unfinished: kept, how, budget, observer, cost: Cost::default() };
     let mut together = 0;
     let mut points = Vec::with_capacity(objectives.len());
     for group in objectives.chunk_by(|a, b| a.loss == b.loss) {
@@ -105,7 +125,8 @@ pub fn cross_validate(
 struct Validation<'a> {
     store: Arc<dyn BlockStore>,
     folds: Arc<Folds>,
-    unfinished: Option<&'a Unfinished>,
+    /// Models that may be continued, and the data that they belong to.
+    unfinished: Option<(Arc<Checkpoints>, StoreFingerprint)>,
     how: &'a TrainOptions,
     budget: &'a Budget,
     observer: &'a mut dyn Observer,
@@ -155,7 +176,7 @@ impl Validation<'_> {
         let mut last: Option<(f64, Vec<Begin>)> = None;
         let mut together = 0;
         for at in order {
-            let mut cells = self.cells(&objectives[at..=at])?;
+            let mut cells = self.cells(&objectives[at..=at]);
             if let Some((c, starts)) = last.take() {
                 let tasks = cells.iter_mut().flat_map(|cell| &mut cell.tasks);
                 let is_known =
@@ -174,43 +195,36 @@ impl Validation<'_> {
 
     /// Every C at the same time.
     fn all_at_once(&mut self, objectives: &[Objective]) -> Result<(Vec<Point>, usize), TrainError> {
-        let cells = self.cells(objectives)?;
+        let cells = self.cells(objectives);
         let (points, _, size) = self.train(cells, objectives, false)?;
         Ok((points, size))
     }
 
-    fn cells(&self, objectives: &[Objective]) -> Result<Vec<Cell>, TrainError> {
+    fn cells(&self, objectives: &[Objective]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (point, objective) in objectives.iter().enumerate() {
             for fold in 0..self.folds.count() {
+                let rows: Arc<dyn RowFilter> = Arc::new(AllBut { folds: self.folds.clone(), held_out: fold });
                 let tasks = objective.split().into_iter().enumerate().map(|(model, objective)| {
-                    let rows = Arc::new(AllBut { folds: self.folds.clone(), held_out: fold });
-                    let (checkpoint, start) = self.checkpoint(&objective, fold, model)?;
-                    Ok(Task { rows: Some(rows), checkpoint, start, ..Task::new(objective) })
+                    let (checkpoint, start) = self.checkpoint(&objective, fold, model);
+                    Task { rows: Some(rows.clone()), checkpoint, start, ..Task::new(objective) }
                 });
-                cells.push(Cell { point, fold, tasks: tasks.collect::<Result<_, TrainError>>()? });
+                cells.push(Cell { point, fold, tasks: tasks.collect() });
             }
         }
-        Ok(cells)
+        cells
     }
 
-    fn checkpoint(
-        &self,
-        objective: &Objective,
-        fold: u32,
-        model: usize,
-    ) -> Result<(Option<CheckpointFile>, Option<Start>), TrainError> {
-        let Some(unfinished) = self.unfinished else { return Ok((None, None)) };
-        let name = format!("{}-{}-{fold}-{model}.duals", objective.loss.name(), objective.c);
-        let path = unfinished.folder.join(name);
-        let shape = self.store.shape();
-        let numbers = (shape.rows + shape.columns + 1) * objective.width() as u64;
-        let found = Checkpoint::open(&path, numbers)?
-            .filter(|found| found.header.store == unfinished.store && found.header.objective == *objective)
+    fn checkpoint(&self, objective: &Objective, fold: u32, model: usize) -> (Option<CheckpointFile>, Option<Start>) {
+        let Some((all, store)) = &self.unfinished else { return (None, None) };
+        let name = format!("{}-{}-{fold}-{model}", objective.loss.name(), objective.c);
+        let found = all
+            .get(&name)
+            .filter(|found| found.header.store == *store && found.header.objective == *objective)
             // Other penalties would need their weights, too; those begin anew.
             .filter(|_| objective.is_plain_l2());
         let start = found.map(|found| Start::Earlier(Box::new(found), 1.0));
-        Ok((Some(CheckpointFile { path, store: unfinished.store.clone() }), start))
+        (Some(CheckpointFile::among(all, name, store.clone())), start)
     }
 
     /// Trains in waves of whole cells, scores each wave by the rows that were held out, and lets go of it.

@@ -115,10 +115,12 @@ impl Search {
     }
 
     /// Looks for rows; `found` is told the page and the number of each one in it, and says whether there is room for more. They are settled then.
+    /// Asks `goes_on` before each page.
     pub fn ask(
         &mut self,
         question: &Question,
         pages: &mut PageCache,
+        goes_on: impl Fn() -> bool,
         mut found: impl FnMut(&Block, usize) -> bool,
     ) -> Result<Answer, StoreError> {
         let mut answer = Answer::default();
@@ -132,6 +134,9 @@ impl Search {
         while let Some(Reverse(bin)) = self.bins.pop() {
             if self.left[bin.node as usize] == 0 {
                 continue;
+            }
+            if !goes_on() {
+                return Ok(answer);
             }
             let page = pages.page(bin.node)?;
             if !self.forest.nodes()[bin.node as usize].is_leaf() {

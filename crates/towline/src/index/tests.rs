@@ -203,7 +203,7 @@ proptest! {
         let mut found = Vec::new();
         loop {
             let before = found.len() as u64;
-            let answer = search.ask(&question, &mut pages, |page, i| {
+            let answer = search.ask(&question, &mut pages, || true, |page, i| {
                 found.push(page.ids()[i]);
                 true
             }).unwrap();
@@ -225,7 +225,7 @@ proptest! {
         expected.iter().for_each(|&position| active.set(position, true));
         search.recover(Some(&active));
         let mut more = expected;
-        while !search.ask(&question, &mut pages, |page, i| { more.push(page.ids()[i]); true }).unwrap().exhausted {}
+        while !search.ask(&question, &mut pages, || true, |page, i| { more.push(page.ids()[i]); true }).unwrap().exhausted {}
         let mut wanted = plain(&rows, &question);
         wanted.extend(found);
         wanted.sort_unstable();
@@ -254,11 +254,11 @@ fn what_is_settled_is_not_read_again() {
         sampled: false,
     };
     // At w = 0 every row matters.
-    let first = search.ask(&question, &mut pages, |_, _| true).unwrap();
+    let first = search.ask(&question, &mut pages, || true, |_, _| true).unwrap();
     assert_eq!((first.found, first.looked, first.exhausted), (600, 600, true));
     let read = pages.bytes_read();
     assert_eq!(read, forest.manifest().pages.bytes, "every page once");
-    assert_eq!(search.ask(&question, &mut pages, |_, _| true).unwrap().looked, 0);
+    assert_eq!(search.ask(&question, &mut pages, || true, |_, _| true).unwrap().looked, 0);
     assert_eq!(pages.bytes_read(), read);
     // A cache that has to let everything go reads again.
     let small = Budget::new(200_000);
@@ -266,7 +266,7 @@ fn what_is_settled_is_not_read_again() {
     let hog = small.reserve("others", small.free_bytes()).unwrap();
     for _ in 0..2 {
         search.recover(None);
-        search.ask(&question, &mut pages, |_, _| true).unwrap();
+        search.ask(&question, &mut pages, || true, |_, _| true).unwrap();
     }
     assert_eq!(pages.bytes_read(), 2 * read);
     assert_eq!(pages.held_bytes(), 0);
@@ -295,11 +295,11 @@ fn a_sample_ends_a_search_that_finds_little() {
     let mut found = 0;
     while found + 15 < all {
         question.wanted = (all - 15 - found).min(20);
-        found += search.ask(&question, &mut pages, |_, _| true).unwrap().found;
+        found += search.ask(&question, &mut pages, || true, |_, _| true).unwrap().found;
     }
     question.wanted = 400;
     question.sampled = true;
-    let answer = search.ask(&question, &mut pages, |_, _| true).unwrap();
+    let answer = search.ask(&question, &mut pages, || true, |_, _| true).unwrap();
     assert!(answer.found < 400 && !answer.exhausted && answer.looked < 2000, "{answer:?}");
 }
 

@@ -71,6 +71,12 @@ impl ActiveSet {
         self.segments.iter().map(|segment| segment.rows() as u64).sum()
     }
 
+    /// Values of a row, on average, as far as rows are in memory.
+    pub fn row_work(&self) -> u64 {
+        let values: u64 = self.segments.iter().map(|segment| segment.residents.block.values() as u64).sum();
+        values / self.rows().max(1) + 1
+    }
+
     /// Whether any row could be added without making room.
     pub fn has_room(&self) -> bool {
         self.segments.iter().any(Segment::has_room)

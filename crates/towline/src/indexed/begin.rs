@@ -12,7 +12,7 @@ use crate::loss::Loss;
 use crate::order::below;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
-use crate::trainer::{Duals, Link, READ_AHEAD, TrainError};
+use crate::trainer::{Duals, Link, READ_AHEAD, TrainError, Watch};
 use crate::truncation::{FirstModel, Sample};
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
@@ -44,6 +44,7 @@ pub fn with_duals<L: Loss, S: BlockSolver<L>>(
     store: &Arc<DiskStore>,
     (duals, sample): (&Duals, u64),
     (pages, budget): (&mut PageCache, &Budget),
+    watch: &Watch,
 ) -> Result<(), TrainError> {
     let rows = store.shape().rows;
     rounds.active.make_room(ReadAhead::needed_bytes(&**store, READ_AHEAD), &[], pages)?;
@@ -52,6 +53,7 @@ pub fn with_duals<L: Loss, S: BlockSolver<L>>(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
     let (mut first, mut betas) = (0, Vec::new());
     while let Some(block) = reader.take()? {
+        watch.goes_on(false)?;
         pages.count_read(store.blocks()[block.id().0 as usize].stored_bytes);
         duals.read(first, block.rows(), &mut betas)?;
         for (i, &beta) in betas.iter().enumerate() {

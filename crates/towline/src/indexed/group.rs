@@ -14,7 +14,8 @@ use crate::machine;
 use crate::newton;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
 use crate::trainer::{
-    Cost, Limits, Observer, READ_AHEAD, Step, Task, TrainError, TrainOptions, Trained, WeightsNow, train as by_blocks,
+    CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
+    WeightsNow, train as by_blocks, unlearnt_by_scan,
 };
 use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
 
@@ -49,8 +50,15 @@ pub fn train(
     let fixed =
         vector_bytes(columns as u64, indexed.primal) + Search::needed_bytes(forest) + RowBits::bytes(forest.rows());
     let most = (free_bytes / FIXED_PART / fixed.max(1)).max(1) as usize;
-    let mut trained = Vec::with_capacity(options.tasks.len());
+    let mut trained: Vec<Trained> = Vec::with_capacity(options.tasks.len());
     for tasks in options.tasks.chunk_by(|a, b| a.objective.loss == b.objective.loss).flat_map(|all| all.chunks(most)) {
+        if let (Some(status), Some(last)) = (limits.look(), trained.last()) {
+            let (left, any): (_, Arc<dyn BlockStore>) = (&options.tasks[trained.len()..], store.clone());
+            pages.make_room(budget.data_bytes());
+            let how = (status, last.solver, last.cost);
+            trained.append(&mut unlearnt_by_scan(&any, left, how, limits.watch(), budget)?);
+            break;
+        }
         let together = tasks.len() as u64;
         let row_bytes = free_bytes.saturating_sub(together * fixed);
         let common = Common { store, limits: &limits, indexed, budget, free_bytes, row_bytes, together };
@@ -65,6 +73,8 @@ pub fn train(
             other => unreachable!("an index is of no use for the {} loss", other.name()),
         });
     }
+    let files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
+    files.map(CheckpointFile::commit).collect::<Result<(), _>>()?;
     Ok(trained)
 }
 
@@ -96,11 +106,10 @@ impl<'a> Wave<'a> {
         seen.costs.resize(self.first + self.tasks.len(), Cost::default());
         let mut states = self.begin(loss, solver, pages)?;
         while states.iter().any(|state| matches!(state, State::Indexed(_))) {
-            for (i, state) in states.iter_mut().enumerate() {
-                seen.which = self.first + i;
-                self.advance(state, pages, seen)?;
+            match self.round(&mut states, pages, seen) {
+                Err(TrainError::Stopped(status)) => self.end_early(&mut states, status, pages)?,
+                done => done?,
             }
-            self.scan(&mut states, pages, seen)?;
         }
         let by_blocks = states.iter().any(|state| matches!(state, State::Blocks(_)));
         if by_blocks {
@@ -118,6 +127,35 @@ impl<'a> Wave<'a> {
         states.into_iter().enumerate().map(finish).collect()
     }
 
+    /// Each model has its turn, and then a scan serves all of them.
+    fn round<L: Loss, S: BlockSolver<L>>(
+        &self,
+        states: &mut [State<'a, L, S>],
+        pages: &mut PageCache,
+        seen: &mut Seen,
+    ) -> Result<(), TrainError> {
+        for (i, state) in states.iter_mut().enumerate() {
+            seen.which = self.first + i;
+            self.advance(state, pages, seen)?;
+        }
+        self.scan(states, pages, seen)
+    }
+
+    /// There is no time for another scan.
+    fn end_early<L: Loss, S: BlockSolver<L>>(
+        &self,
+        states: &mut [State<'a, L, S>],
+        status: Status,
+        pages: &mut PageCache,
+    ) -> Result<(), TrainError> {
+        for state in states {
+            if let State::Indexed(run) = state {
+                *state = State::Done(run.end_early(status, pages)?);
+            }
+        }
+        Ok(())
+    }
+
     /// All models begin with the same rows, which are read once.
     fn begin<L: Loss, S: BlockSolver<L>>(
         &self,
@@ -128,7 +166,7 @@ impl<'a> Wave<'a> {
         let Common { store, limits, indexed, budget, .. } = self.common;
         pages.make_room(budget.data_bytes() / 2);
         let sample = match self.tasks.iter().any(|task| task.start.is_none()) {
-            true => Some(Sample::draw(&**store, indexed.beginning, limits.options().seed, budget)?),
+            true => Some(Sample::draw(&**store, indexed.beginning, limits, budget)?),
             false => None,
         };
         pages.count_read(sample.as_ref().map_or(0, |sample| sample.bytes_read));

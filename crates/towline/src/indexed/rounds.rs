@@ -12,7 +12,7 @@ use crate::index::{PageCache, Question, Search};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
-use crate::trainer::{Cost, Identity, Limits, Link, TrainError};
+use crate::trainer::{Cost, Identity, Limits, Link, TrainError, Watch};
 use crate::truncation::Ceiling;
 
 /// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With 0 a query never comes back to a page for rows that it has seen
@@ -107,7 +107,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         }
         loop {
             if !std::mem::take(&mut self.must_settle) {
-                let Some(found) = self.ask_and_solve(pages)? else { return Ok(Next::TooMany) };
+                let Some(found) = self.ask_and_solve(pages, limits)? else { return Ok(Next::TooMany) };
                 seen(self.cost_so_far(pages, limits), self.weights.weights());
                 if limits.reason_to_stop(self.cost.passes).is_some() {
                     return Ok(Next::Stopped);
@@ -118,8 +118,14 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             }
             // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w has reached meanwhile.
             self.solve_active(pages, limits, &mut seen)?;
+            if limits.reason_to_stop(self.cost.passes).is_some() {
+                return Ok(Next::Stopped);
+            }
             self.search.recover(Some(&self.active.bits));
-            let Some(found) = self.ask_and_solve(pages)? else { return Ok(Next::TooMany) };
+            let Some(found) = self.ask_and_solve(pages, limits)? else { return Ok(Next::TooMany) };
+            if limits.reason_to_stop(self.cost.passes).is_some() {
+                return Ok(Next::Stopped);
+            }
             if found < self.options.wanted {
                 if found > 0 {
                     self.solve_active(pages, limits, &mut seen)?;
@@ -131,13 +137,13 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     }
 
     /// One round: n more rows, and the block of them and others. Returns |N|, or nothing where too many rows matter.
-    fn ask_and_solve(&mut self, pages: &mut PageCache) -> Result<Option<u64>, TrainError> {
-        let Some((found, looked)) = self.ask(pages)? else { return Ok(None) };
+    fn ask_and_solve(&mut self, pages: &mut PageCache, limits: &Limits) -> Result<Option<u64>, TrainError> {
+        let Some((found, looked)) = self.ask(pages, limits.watch())? else { return Ok(None) };
         let block = self.block(found, looked, pages)?;
         // New rows move w: rows of the block that an order has left out may matter again.
         block.iter().for_each(|&i| self.active.segments[i].order.begin_step());
         let rows: u64 = block.iter().map(|&i| self.active.segments[i].rows() as u64).sum();
-        self.solve_block(&block, (VISITS_PER_LOOK * looked).max(LEAST_SWEEPS * rows))?;
+        self.solve_block(&block, ((VISITS_PER_LOOK * looked).max(LEAST_SWEEPS * rows), limits.watch()))?;
         Ok(Some(found))
     }
 
@@ -148,7 +154,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     }
 
     /// Finds n more rows, which become active: |N| and n_e. Nothing where too many matter.
-    fn ask(&mut self, pages: &mut PageCache) -> Result<Option<(u64, u64)>, TrainError> {
+    fn ask(&mut self, pages: &mut PageCache, watch: &Watch) -> Result<Option<(u64, u64)>, TrainError> {
         let (mut found, mut looked) = (0, 0);
         self.active.forget_idle_if_short(pages);
         loop {
@@ -169,14 +175,15 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
                 sampled: true,
             };
             let (active, loss, objective) = (&mut self.active, self.loss, self.objective);
-            let answer = self.search.ask(&question, pages, |page, i| {
+            let goes_on = || watch.look().is_none();
+            let answer = self.search.ask(&question, pages, goes_on, |page, i| {
                 active.append(loss, (page, i), (page.ids()[i], 0.0), objective);
                 active.has_room()
             })?;
             found += answer.found;
             looked += answer.looked;
             self.looked += answer.looked;
-            if answer.found == 0 || self.active.has_room() || found == self.options.wanted {
+            if answer.found == 0 || self.active.has_room() || found == self.options.wanted || !goes_on() {
                 return Ok(Some((found, looked)));
             }
         }
@@ -200,7 +207,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     }
 
     /// Solves a block; how much the dual objective rose.
-    fn solve_block(&mut self, block: &[usize], visits: u64) -> Result<f64, TrainError> {
+    fn solve_block(&mut self, block: &[usize], visits: (u64, &Watch)) -> Result<f64, TrainError> {
         let begin = std::time::Instant::now();
         let Rounds { solver, loss, active, weights, random, .. } = self;
         let worked: Worked = solver.solve(*loss, (&mut active.segments, block), visits, weights, random)?;
@@ -220,7 +227,10 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     ) -> Result<(), TrainError> {
         let mut enough: Option<f64> = None;
         loop {
-            let sums = self.scan_active(pages)?;
+            let sums = match self.scan_active(pages, (limits.watch(), true)) {
+                Err(TrainError::Stopped(_)) => return Ok(()),
+                sums => sums?,
+            };
             let bound = self.tolerance * (0.5 * self.sq_norm() + sums.losses);
             let exact = OWN_PART * bound;
             let may_be_early = self.options.wanted > 1 && !self.was_scanned;
@@ -235,8 +245,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             while done < count {
                 let block = self.active.take_turns(count - done, &[], pages)?;
                 let rows: u64 = block.iter().map(|&i| self.active.segments[i].rows() as u64).sum();
-                gain += self.solve_block(&block, u64::MAX)?;
-                if rows == 0 {
+                gain += self.solve_block(&block, (u64::MAX, limits.watch()))?;
+                if rows == 0 || limits.look().is_some() {
                     break;
                 }
                 done += rows;
@@ -259,9 +269,9 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     }
 
     /// Sums over the active rows, with w summed anew.
-    pub fn scan_active(&mut self, pages: &mut PageCache) -> Result<Sums, TrainError> {
+    pub fn scan_active(&mut self, pages: &mut PageCache, watched: (&Watch, bool)) -> Result<Sums, TrainError> {
         let look = Look { objective: self.objective, reference: &self.reference };
-        scan_active(self.loss, look, &mut self.active, &mut self.weights, pages)
+        scan_active(self.loss, look, watched, &mut self.active, &mut self.weights, pages)
     }
 
     pub fn sq_norm(&self) -> f64 {
@@ -270,8 +280,11 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
 
     /// Whether the next step of the series may be taken without a scan of all rows, as far as the active rows tell: wᵗ was not good enough already, and w is better. From weights that
     /// are worse, rows would be taken for outliers that are none, and their dual variables be lost.
-    pub fn may_step(&mut self, pages: &mut PageCache) -> Result<bool, TrainError> {
-        let sums = self.scan_active(pages)?;
+    pub fn may_step(&mut self, pages: &mut PageCache, watch: &Watch) -> Result<bool, TrainError> {
+        let sums = match self.scan_active(pages, (watch, true)) {
+            Err(TrainError::Stopped(_)) => return Ok(false),
+            sums => sums?,
+        };
         let known = sums.reference_certificate(self.sq_norm(), sq_norm(&self.reference));
         let is_better = sums.truncated_objective(self.sq_norm()) < known.objective;
         Ok(known.relative_gap() > self.tolerance && is_better)

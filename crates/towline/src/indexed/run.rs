@@ -132,9 +132,10 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             if !self.rounds.active.holds(support, free_bytes) && self.rounds.judge.are_too_many(support) {
                 return Ok(false);
             }
-            begin::with_duals(&mut self.rounds, store, (&duals, indexed.beginning.rows), (pages, budget))?;
+            let begin = (&duals, indexed.beginning.rows);
+            begin::with_duals(&mut self.rounds, store, begin, (pages, budget), limits.watch())?;
         } else if let Some(sample) = sample {
-            let first = first_model(sample, (limits.options(), &self.task.objective), budget)?;
+            let first = first_model(sample, (limits, &self.task.objective), budget)?;
             begin::with_first_model(&mut self.rounds, (sample, &first), pages)?;
         }
         Ok(true)
@@ -158,9 +159,9 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             let looked = (rounds.looked - looked_before) as f64;
             let is_little = looked <= CHEAP_PART * self.common.store.shape().rows as f64;
             let is_cheap = self.cheap < MOST_CHEAP && is_little && self.stop.is_none() && matches!(next, Next::Solved);
-            if !is_cheap || !rounds.may_step(pages)? {
+            if !is_cheap || !rounds.may_step(pages, limits.watch())? {
                 // While its rows are in memory: others may have their turns before the scan.
-                self.sums = rounds.scan_active(pages)?;
+                self.sums = rounds.scan_active(pages, (limits.watch(), self.best.is_some()))?;
                 return Ok(Wants::Scan);
             }
             rounds.reference.copy_from_slice(rounds.weights.weights());
@@ -171,9 +172,17 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
 
     /// A block of the scan has come; rows that the index has not found become active.
     pub fn scan(&mut self, (block, first): (&Block, u64), pages: &mut PageCache) -> Result<(), TrainError> {
+        let watched = (self.common.limits.watch(), self.best.is_some());
         let Rounds { loss, objective, reference, active, weights, .. } = &mut self.rounds;
         let look = Look { objective, reference };
-        scan_others(*loss, look, &mut self.sums, (active, weights), (block, first, pages))
+        scan_others(*loss, look, &mut self.sums, (active, weights), (block, first, pages), watched)
+    }
+
+    /// The run has to end, and there is no time for a scan: the best weights of which F_s is known are the model, if
+    /// there are any.
+    pub fn end_early(&mut self, status: Status, pages: &mut PageCache) -> Result<Trained, TrainError> {
+        let Some(best) = self.best.take() else { return Err(TrainError::Stopped(status)) };
+        self.end((status, best.certificate, best.weights), pages)
     }
 
     /// All rows have been looked at: the model, if it is done, else the next problem.

@@ -7,7 +7,7 @@ use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
 use crate::store::StoreError;
-use crate::trainer::{Certificate, Identity, Link, TrainError};
+use crate::trainer::{Certificate, Identity, Link, TrainError, Watch};
 use crate::truncation::Ceiling;
 
 /// Sums over rows at fixed weights.
@@ -86,21 +86,26 @@ impl Look<'_> {
     }
 }
 
-/// Sums over the active rows; the weights are summed anew on the way.
+/// Sums over the active rows; the weights are summed anew on the way. An error if the run has to end before it is done,
+/// and then
+/// the weights are those of before.
 pub fn scan_active<L: Loss>(
     loss: L,
     look: Look,
+    (watch, is_spare): (&Watch, bool),
     active: &mut ActiveSet,
     weights: &mut Identity,
     pages: &mut PageCache,
 ) -> Result<Sums, TrainError> {
     let ceiling = Ceiling::of(look.objective);
     let mut sums = Sums::default();
+    let mut pace = watch.pace(active.row_work());
     weights.begin_scan([0.0; 2]);
     for i in 0..active.segments.len() {
         active.load(i, &[], pages)?;
         let Segment { residents, states, order, .. } = &mut active.segments[i];
         for (i, state) in states.iter().enumerate() {
+            pace.end_step(is_spare)?;
             let row = residents.block.row(i);
             let z = weights.scan(loss, row, state);
             sums.add(loss, &ceiling, (state.y, state.c, state.beta), (z, look.reference_margin(row)));
@@ -118,9 +123,12 @@ pub fn scan_others<L: Loss>(
     sums: &mut Sums,
     (active, weights): (&mut ActiveSet, &Identity),
     (block, first, pages): (&Block, u64, &mut PageCache),
+    (watch, is_spare): (&Watch, bool),
 ) -> Result<(), TrainError> {
     let ceiling = Ceiling::of(look.objective);
+    let mut pace = watch.pace(block.values() as u64 / block.rows().max(1) as u64 + 1);
     for i in 0..block.rows() {
+        pace.end_step(is_spare)?;
         let position = first + i as u64;
         let (y, c) = look.objective.row(&block.info(i));
         if c <= 0.0 || active.bits.get(position) {

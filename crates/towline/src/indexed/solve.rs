@@ -5,10 +5,10 @@ use super::segment::Segment;
 use crate::block::Row;
 use crate::loss::{Loss, SmoothLoss};
 use crate::nearby::prefetch;
-use crate::newton::{Minimiser, Rows};
+use crate::newton::{Minimiser, Rows, Scanning};
 use crate::order::shuffle;
 use crate::solver::{self, Sweep, Weights};
-use crate::trainer::{Identity, Link, TrainError};
+use crate::trainer::{Identity, Link, TrainError, Watch};
 
 /// What solving a block took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,12 +23,14 @@ pub struct Worked {
 
 /// Solves the problem of some segments, all others fixed.
 pub trait BlockSolver<L> {
-    /// Moves the dual variables of the `rows` in these segments, chosen by their numbers, and the weights with them, in about `visits` visits at most.
+    /// Moves the dual variables of the `rows` in these segments, chosen by their numbers, and the weights with them, in
+    /// about `visits` visits at most. Ends
+    /// early if the run has to.
     fn solve(
         &mut self,
         loss: L,
         rows: (&mut [Segment], &[usize]),
-        visits: u64,
+        visits: (u64, &Watch),
         weights: &mut Identity,
         random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError>;
@@ -54,7 +56,7 @@ impl<L: Loss> BlockSolver<L> for DualSweeps {
         &mut self,
         loss: L,
         (segments, block): (&mut [Segment], &[usize]),
-        visits: u64,
+        (visits, watch): (u64, &Watch),
         weights: &mut Identity,
         random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError> {
@@ -62,11 +64,12 @@ impl<L: Loss> BlockSolver<L> for DualSweeps {
         let mut first_gain: Option<f64> = None;
         for _ in 0..MOST_SWEEPS {
             self.lay_out(segments, block, random);
-            let sweep = self.sweep(loss, segments, weights);
+            let sweep = self.sweep(loss, segments, weights, watch);
             worked.sweeps += 1;
             worked.visits += sweep.visits;
             worked.gain += sweep.gain;
-            if sweep.gain <= PAYS * *first_gain.get_or_insert(sweep.gain) || worked.visits >= visits {
+            let pays = sweep.gain > PAYS * *first_gain.get_or_insert(sweep.gain);
+            if !pays || worked.visits >= visits || watch.look().is_some() {
                 break;
             }
         }
@@ -88,10 +91,14 @@ impl DualSweeps {
         shuffle(&mut self.visits, random);
     }
 
-    fn sweep<L: Loss>(&self, loss: L, segments: &mut [Segment], weights: &mut Identity) -> Sweep {
+    fn sweep<L: Loss>(&self, loss: L, segments: &mut [Segment], weights: &mut Identity, watch: &Watch) -> Sweep {
         let mut total = Sweep::default();
+        let mut pace = watch.pace(row_work(segments));
         let mut coming = self.visits.iter().skip(1);
         for &(segment, row) in &self.visits {
+            if pace.step().is_some() {
+                break;
+            }
             // As in [`solver::sweep`]: the next row is on its way while this one is worked on.
             if let Some(&(segment, row)) = coming.next() {
                 let next = &segments[segment as usize];
@@ -107,6 +114,14 @@ impl DualSweeps {
     }
 }
 
+/// Values of a row, on average.
+fn row_work(segments: &[Segment]) -> u64 {
+    let (rows, values) = segments.iter().fold((0, 0), |(rows, values), segment| {
+        (rows + segment.rows() as u64, values + segment.residents.block.values() as u64)
+    });
+    values / rows.max(1) + 1
+}
+
 /// Newton steps for the primal of the block (section 3.4), in which the rows outside have their say through v̄ of (16).
 pub struct NewtonSteps {
     /// Stop at this part of the objective.
@@ -120,7 +135,7 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
         &mut self,
         loss: L,
         (segments, block): (&mut [Segment], &[usize]),
-        _visits: u64,
+        (_, watch): (u64, &Watch),
         weights: &mut Identity,
         _random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError> {
@@ -140,13 +155,22 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
                 start[shift.len() - 1] += state.beta * bias;
             }
         }
-        let mut rows = BlockRows { segments, block };
-        let mut minimiser = Minimiser::begin(loss, start, bias, Some(&shift), &mut rows)?;
+        let mut rows = BlockRows { segments, block, scanning: Scanning::new(watch, row_work(segments)) };
+        let mut minimiser = match Minimiser::begin(loss, start, bias, Some(&shift), &mut rows) {
+            Err(TrainError::Stopped(_)) => {
+                put_back(segments, block, weights);
+                return Ok(Worked::default());
+            }
+            begun => begun?,
+        };
         let mut steps = 0;
         while steps < self.most && minimiser.gap() > self.tolerance * minimiser.objective {
             steps += 1;
-            if !minimiser.step(&mut rows)? {
-                break;
+            match minimiser.step(&mut rows) {
+                Ok(true) => {}
+                // The weights are those from which the step began.
+                Ok(false) | Err(TrainError::Stopped(_)) => break,
+                Err(error) => return Err(error),
             }
         }
         let w = minimiser.w;
@@ -168,17 +192,28 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
     }
 }
 
+/// The dual variables of a block stay as they were.
+fn put_back(segments: &[Segment], block: &[usize], weights: &mut Identity) {
+    for &i in block {
+        let Segment { residents, states, .. } = &segments[i];
+        let with_dual = states.iter().enumerate().filter(|(_, state)| state.beta != 0.0);
+        with_dual.for_each(|(i, state)| weights.add(residents.block.row(i), state.beta));
+    }
+}
+
 struct BlockRows<'a> {
     segments: &'a [Segment],
     block: &'a [usize],
+    scanning: Scanning,
 }
 
 impl Rows for BlockRows<'_> {
     fn scan(&mut self, mut visit: impl FnMut(usize, Row, f64, f64)) -> Result<(), TrainError> {
-        let mut number = 0;
+        let (mut number, mut counted) = (0, self.scanning.rows());
         for &i in self.block {
             let Segment { residents, states, .. } = &self.segments[i];
             for (i, state) in states.iter().enumerate() {
+                counted.next()?;
                 visit(number, residents.block.row(i), state.y, state.c);
                 number += 1;
             }
@@ -202,6 +237,7 @@ mod tests {
     use crate::loss::Hinge;
     use crate::order::{OrderName, below};
     use crate::solver::RowState;
+    use crate::stop::Stop;
     use crate::store::Shape;
 
     const ROWS: usize = 100;
@@ -247,7 +283,9 @@ mod tests {
             let (mut weights, mut sweeps) = (Identity::new(3, 0.0), DualSweeps::default());
             for _ in 0..100 {
                 segments.iter_mut().for_each(|segment| segment.order.begin_step());
-                sweeps.solve(Hinge, (&mut segments, &[0, 1, 2, 3, 4, 5]), u64::MAX, &mut weights, &mut random).unwrap();
+                let watch = Watch::new(&Stop::default(), None);
+                let rows: (&mut [Segment], &[usize]) = (&mut segments, &[0, 1, 2, 3, 4, 5]);
+                sweeps.solve(Hinge, rows, (u64::MAX, &watch), &mut weights, &mut random).unwrap();
             }
             let gap = relative_gap(&segments, &weights);
             // One segment after the other, in random order inside each, it is above 0.5.

@@ -90,7 +90,7 @@ impl SmoothLossVisitor for WithLoss<'_> {
             Some(start) if task.start_weights.is_empty() => {
                 let mut duals = Duals::in_memory(shape.rows);
                 duals.begin_with(start)?;
-                weights_of(&*store, &duals, &task.objective, budget)?
+                weights_of(&*store, &duals, &task.objective, (limits.watch(), budget))?
             }
             _ => task.start_weights.clone(),
         };

@@ -54,4 +54,5 @@ pub use error::SecondOrderError;
 pub(crate) use error::refusal;
 pub(crate) use folds::{FoldScore, cross_validate};
 pub(crate) use needs::needs;
+pub(crate) use several_outputs::loss_at_zero;
 pub(crate) use train::{train_all, train_path};

@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
             let loss = self.task.objective.loss;
             let objective = match width {
                 1 => targets.map(|(y, c)| c * loss.value(y, 0.0)).sum(),
-                _ => several_outputs::loss_at_zero(self.task) * targets.map(|(_, c)| c).sum::<f64>(),
+                _ => several_outputs::loss_at_zero(&self.task.objective) * targets.map(|(_, c)| c).sum::<f64>(),
             };
             let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
             self.note(rows, &vec![0.0; self.size], of_zero);

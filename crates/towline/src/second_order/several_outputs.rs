@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::loss::classes::{ClassLoss, CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
 use crate::newton::Rows;
-use crate::objective::Multiclass;
+use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
 use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};
 
@@ -53,9 +53,12 @@ fn is_margin_loss(task: &Task) -> bool {
 }
 
 /// The loss of a row where all weights are 0, whatever its class.
-pub fn loss_at_zero(task: &Task) -> f64 {
-    let margins = vec![0.0; task.objective.width()];
-    if is_margin_loss(task) { CrammerSinger.value(0, &margins) } else { Softmax.value(0, &margins) }
+pub fn loss_at_zero(objective: &Objective) -> f64 {
+    let margins = vec![0.0; objective.width()];
+    match objective.targets.multiclass() {
+        Some(Multiclass::CrammerSinger) => CrammerSinger.value(0, &margins),
+        _ => Softmax.value(0, &margins),
+    }
 }
 
 /// Certifies weights of which nothing else is known, with slopes as dual variables. Returns how the run ended, if it

@@ -17,7 +17,8 @@ use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, Shape};
 use crate::trainer::{
-    Certificate, Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained,
+    Certificate, Duals, Limits, Observer, Solver, Start, Status, Task, TrainError, TrainOptions, Trained, ZeroCosts,
+    unlearnt_models,
 };
 
 /// The dual variables of a model that has been trained may take this part of what is free while others train.
@@ -88,6 +89,22 @@ pub fn train_path(
         let before = number.checked_sub(models).map(|before| &all[before]);
         let is_point = number > 0 && number % models == 0;
         if is_point && before.is_some_and(|trained| trained.status == Status::Interrupted) {
+            break;
+        }
+        // Of many models those that nothing is known of are told together.
+        if let (Some(status), Some(last), false) = (limits.look(), all.last(), is_path) {
+            let cost = last.cost;
+            let mut costs = ZeroCosts::of(&tasks[number..]);
+            let added = rows.blocks(|block, first| {
+                limits.watch().goes_on(false)?;
+                costs.add(&tasks[number..], block, first);
+                Ok(())
+            });
+            added?;
+            costs.end();
+            let objectives: Vec<f64> =
+                (0..tasks.len() - number).map(|k| costs.objective(&tasks[number..], k)).collect();
+            all.append(&mut unlearnt_models(&tasks[number..], &objectives, shape.columns, (status, solver, cost)));
             break;
         }
         let mut session = Session::new(task, solver, &rows, &limits, observer);

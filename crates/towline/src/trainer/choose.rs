@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use super::recipes::by_coordinates;
+use super::unlearnt::by_scan as unlearnt_by_scan;
 use super::{
     Cost, Limits, Observer, Plan, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
 };
@@ -121,9 +122,16 @@ pub(super) fn train_alike(
         Choice { solver: Solver::Newton, .. } => {
             let weights = 8 * (store.shape().columns + 1) * (tasks.len() as u64 - 1);
             let _finished = budget.reserve("weights of models that are done", weights)?;
-            let mut all = Vec::with_capacity(tasks.len());
-            for task in tasks {
-                let mut trained = newton::train_task(store.clone(), task, options, budget, observer)?;
+            let limits = Limits::new(options);
+            let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
+            for (number, task) in tasks.iter().enumerate() {
+                if let (Some(status), Some(last)) = (limits.look(), all.last()) {
+                    let how = (status, Solver::Newton, last.cost);
+                    all.append(&mut unlearnt_by_scan(store, &tasks[number..], how, limits.watch(), budget)?);
+                    break;
+                }
+                let rest = TrainOptions { max_time: limits.rest(), ..options.with_tasks(Vec::new()) };
+                let mut trained = newton::train_task(store.clone(), task, &rest, budget, observer)?;
                 if tasks.len() > 1 {
                     trained.keep_only_weights();
                 }

@@ -9,7 +9,7 @@ use super::problem::Problem;
 use super::problem_rows::ProblemRows;
 use super::progress::Progress;
 use super::schedule::{GainSchedule, ProximalSchedule};
-use super::{Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use super::{CheckpointFile, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::residents::Residents;
@@ -222,6 +222,11 @@ impl<'a> Learner<'a> {
         }
         self.saved = Instant::now();
         Ok(())
+    }
+
+    /// Makes what was saved last what another run goes on from.
+    pub fn commit(&self) -> Result<(), TrainError> {
+        Ok(self.task.checkpoint.as_ref().map_or(Ok(()), CheckpointFile::commit)?)
     }
 
     /// The weights as they are.

@@ -65,6 +65,17 @@ impl Watch {
         status != Status::Interrupted || !self.is_grace_over()
     }
 
+    /// The same as an error. What is spare ends with the time that the end has, also if it was the time that was
+    /// limited.
+    pub fn goes_on(&self, is_spare: bool) -> Result<(), TrainError> {
+        match self.look() {
+            Some(status) if !self.lets_end(status) || is_spare && self.is_grace_over() => {
+                Err(TrainError::Stopped(status))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The last scan over all rows is expected to take so long, which is a part of the time.
     pub fn reserve(&self, seconds: f64) {
         self.reserved.store((1000.0 * seconds) as u64, Ordering::Relaxed);
@@ -101,6 +112,17 @@ pub struct Pace<'a> {
 }
 
 impl Pace<'_> {
+    /// A unit of work of the end is about to be done: an error if there is no time for it.
+    #[inline(always)]
+    pub fn end_step(&mut self, is_spare: bool) -> Result<(), TrainError> {
+        self.left -= 1;
+        if self.left > 0 {
+            return Ok(());
+        }
+        self.left = self.every;
+        self.watch.goes_on(is_spare)
+    }
+
     /// A unit of work is about to be done: why not, if so.
     #[inline(always)]
     pub fn step(&mut self) -> Option<Status> {

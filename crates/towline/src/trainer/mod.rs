@@ -7,6 +7,7 @@ mod balance;
 mod cache;
 mod certificate;
 mod checkpoint;
+mod checkpoints;
 mod choose;
 mod duals;
 mod few_features;
@@ -32,6 +33,7 @@ mod solver;
 mod sparse_rows;
 mod stored_duals;
 mod task;
+mod unlearnt;
 mod zero;
 
 use std::time::Duration;
@@ -44,6 +46,7 @@ pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub(crate) use checkpoint::MAGIC as DUALS_MAGIC;
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub use checkpoints::Checkpoints;
 pub use choose::Choice;
 pub(crate) use duals::DualSums;
 pub use duals::{Duals, Left, Start};
@@ -62,6 +65,8 @@ pub(crate) use side_by_side::{Plain, SideBySide, add_row, insert_columns, margin
 pub(crate) use single::Single;
 pub use solver::Solver;
 pub use task::{RowFilter, Task};
+pub use unlearnt::without_training;
+pub(crate) use unlearnt::{ZeroCosts, by_scan as unlearnt_by_scan, models as unlearnt_models};
 pub use zero::{AtZero, at_zero};
 
 use crate::baselines::Baseline;

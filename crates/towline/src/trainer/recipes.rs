@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::choose::train_alike;
 use super::joint::Joint;
 use super::lean::Lean;
-use super::limits::Watch;
+use super::limits::{Limits, Watch};
 use super::link::Identity;
 use super::path::Chain;
 use super::plan::Plan;
@@ -13,7 +13,7 @@ use super::proximal::Proximal;
 use super::run::Run;
 use super::side_by_side::Plain;
 use super::single::Single;
-use super::{Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use super::{CheckpointFile, Cost, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::Budget;
 use crate::columns::{Bends, ByColumns, ColumnsOfBlock, Coordinates, Groups, Room, Rounded, Smooth};
 use crate::loss::classes::{CrammerSinger, Softmax};
@@ -41,9 +41,14 @@ pub fn train_all(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Trained>, TrainError> {
     let mut all = Vec::with_capacity(options.tasks.len());
+    let limits = Limits::new(options);
     for tasks in options.tasks.chunk_by(|a, b| is_alike(&a.objective, &b.objective)) {
-        all.append(&mut train_alike(&store, tasks, options, budget, observer)?);
+        let rest = TrainOptions { max_time: limits.rest(), ..options.with_tasks(Vec::new()) };
+        all.append(&mut train_alike(&store, tasks, &rest, budget, observer)?);
     }
+    // Where models share a file, it is written at once.
+    let files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
+    files.map(CheckpointFile::commit).collect::<Result<(), _>>()?;
     Ok(all)
 }
 
@@ -273,6 +278,9 @@ impl<E: From<TrainError>> Group<'_, E> {
         let mut run = Run::new(store, options, plan, budget, observer)?;
         let mut cost = Cost::default();
         let together = chain.as_ref().map_or(size, |chain| chain.wave(size));
+        if size.min(together) < tasks.len() {
+            run.expect(tasks);
+        }
         for (number, points) in tasks.chunks(together).enumerate() {
             let mut ended = Vec::with_capacity(points.len());
             // Where not even one point fits, its models take turns.
@@ -281,7 +289,10 @@ impl<E: From<TrainError>> Group<'_, E> {
                 let before = run.shared_cost();
                 let wave = started.as_deref().unwrap_or(wave);
                 let mut trained = match run.reason_to_stop().filter(|_| before.passes > 0) {
-                    Some(status) => run.unlearnt(wave, status)?,
+                    Some(status) => {
+                        let first = number * together + ended.len();
+                        run.unlearnt(first..first + wave.len(), status)?
+                    }
                     None => run.train(wave)?,
                 };
                 if chain.is_some() {

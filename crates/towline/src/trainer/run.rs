@@ -1,4 +1,5 @@
 //! The loop itself: blocks come, every model works on them, rows that are worth it stay.
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,10 @@ use super::cache;
 use super::learner::{ABSENT, Learner, Phase};
 use super::limits::{Limits, Watch};
 use super::plan::{Plan, READ_AHEAD};
-use super::problem::Problem;
 use super::problem_rows::renumber;
 use super::recipes;
+use super::unlearnt::{self, ZeroCosts};
 use super::{Certificate, Cost, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
-use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
@@ -47,6 +47,8 @@ pub struct Run<'a> {
     earlier: Cost,
     /// When features are left out.
     turns: few_features::Turns,
+    /// All tasks, where not all of them are in the first wave, and what they cost without weights.
+    expected: Option<(&'a [Task], ZeroCosts)>,
     _paid: [Reservation; 4],
 }
 
@@ -85,6 +87,7 @@ impl<'a> Run<'a> {
             cost: Cost::default(),
             earlier: Cost::default(),
             turns: few_features::Turns::default(),
+            expected: None,
             plan,
             budget: budget.clone(),
             store,
@@ -104,6 +107,7 @@ impl<'a> Run<'a> {
         } else {
             self.run_out_of_core(&mut learners)?;
         }
+        learners.iter().try_for_each(|learner| learner.commit())?;
         self.observe(&learners);
         let mut shared = self.cost;
         shared.seconds = self.limits.seconds();
@@ -111,42 +115,31 @@ impl<'a> Run<'a> {
         learners.into_iter().map(|learner| learner.into_trained(shared)).collect()
     }
 
-    /// The models of tasks that there was no time for: all weights are 0, and how good that is depends on nothing but the targets.
-    pub fn unlearnt(&mut self, tasks: &[Task], status: Status) -> Result<Vec<Trained>, TrainError> {
-        let Shape { rows, columns, .. } = self.store.shape();
-        let watch = self.limits.watch().clone();
-        let problem = |task| recipes::problem(task, columns as usize, &self.plan, &watch, &self.budget);
-        let problems = tasks.iter().map(|task| (task, problem(task), 0.0));
-        let mut models: Vec<(&Task, Box<dyn Problem>, f64)> = problems.collect();
-        let mut add = |block: &Block, first: u64| {
-            let of_model = |(task, problem, objective): &mut (&Task, Box<dyn Problem>, f64)| {
-                for i in 0..block.rows() {
-                    let info = block.info(i);
-                    if problem.wants(&info) && task.keeps(&info, first + i as u64) {
-                        *objective += problem.at_zero(&info, block.further(i));
-                    }
-                }
-            };
-            self.threads.install(|| models.par_iter_mut().for_each(of_model));
-        };
+    /// More tasks are to come than the first wave has: what they cost without weights is added up on the way, in case
+    /// that there is no time for them.
+    pub fn expect(&mut self, tasks: &'a [Task]) {
+        self.expected = Some((tasks, ZeroCosts::of(tasks)));
+    }
+
+    /// The models of expected tasks that there was no time for, those with these numbers.
+    pub fn unlearnt(&mut self, numbers: Range<usize>, status: Status) -> Result<Vec<Trained>, TrainError> {
+        let Some((tasks, mut costs)) = self.expected.take() else { return Err(TrainError::Stopped(status)) };
+        costs.begin(tasks);
         if self.plan.in_memory {
-            add(&self.residents.block, 0);
-        } else {
-            (0..self.store.blocks().len() as u32).for_each(|id| self.reader.request(BlockId(id)));
+            costs.add(tasks, &self.residents.block, 0);
+        } else if !costs.is_whole() {
+            self.blocks().into_iter().for_each(|id| self.reader.request(id));
             while let Some(block) = self.reader.take()? {
-                Work::Reading.goes_on(&watch)?;
-                add(&block, self.first_rows[block.id().0 as usize]);
+                Work::Reading.goes_on(self.limits.watch())?;
+                costs.add(tasks, &block, self.first_rows[block.id().0 as usize]);
             }
         }
-        let cost = self.shared_cost();
+        costs.end();
+        let objectives: Vec<f64> = numbers.clone().map(|number| costs.objective(tasks, number)).collect();
+        self.expected = Some((tasks, costs));
         let solver = if self.plan.solver == Solver::Columns { Solver::Columns } else { Solver::Dual };
-        let model = |(task, problem, objective): (&Task, Box<dyn Problem>, f64)| {
-            let certificate = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
-            let duals = task.no_duals(rows, self.plan.duals_on_disk, &self.budget)?;
-            let (weights, sums) = (problem.into_weights(), Vec::new());
-            Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline: None })
-        };
-        models.into_iter().map(model).collect()
+        let how = (status, solver, self.shared_cost());
+        Ok(unlearnt::models(&tasks[numbers], &objectives, self.store.shape().columns, how))
     }
 
     /// Why nothing goes any further.
@@ -211,6 +204,7 @@ impl<'a> Run<'a> {
             if training {
                 let cost = Cost { seconds: self.limits.seconds(), ..self.cost };
                 learners.iter_mut().try_for_each(|learner| learner.save(cost))?;
+                learners.iter().try_for_each(|learner| learner.commit())?;
             }
             for learner in learners.iter_mut().filter(|learner| learner.phase == Phase::Training) {
                 learner.enter(&self.residents)?;
@@ -224,6 +218,9 @@ impl<'a> Run<'a> {
     fn pass(&mut self, groups: &[Vec<BlockId>], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
         // The reader runs ahead over the whole pass, across steps.
         groups.iter().flatten().for_each(|&id| self.reader.request(id));
+        if let Some((tasks, costs)) = &mut self.expected {
+            costs.begin(tasks);
+        }
         let work = if training { Work::Training } else { Work::Reading };
         for group in groups {
             if !self.take_blocks(group.len(), work, learners)? {
@@ -245,6 +242,9 @@ impl<'a> Run<'a> {
             }
             self.keep_informative(learners);
             self.observe(learners);
+        }
+        if let Some((_, costs)) = &mut self.expected {
+            costs.end();
         }
         Ok(true)
     }
@@ -277,6 +277,9 @@ impl<'a> Run<'a> {
             self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
             let first = self.first_rows[id];
             self.turns.count(&block);
+            if let Some((tasks, costs)) = self.expected.as_mut().filter(|_| !self.plan.in_memory) {
+                costs.add(tasks, &block, first);
+            }
             self.make_resident(&block, first, learners, &mut places);
             let (places, residents, watch) = (&places[..], &self.residents, self.limits.watch());
             each(&self.threads, learners, |learner| match work.goes_on(watch)? {

@@ -1,6 +1,6 @@
 //! The series of convex problems.
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Beginning;
 use super::start::{Sample, first_model, weights_of};
@@ -12,7 +12,7 @@ use crate::objective::Objective;
 use crate::store::BlockStore;
 use crate::trainer::{
     Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Solver, Start, Status, Step, Task, TrainError,
-    TrainOptions, Trained, WeightsNow,
+    TrainOptions, Trained, Watch, WeightsNow,
 };
 
 /// What solves a convex problem: [`crate::trainer::train`] or one like it.
@@ -44,7 +44,7 @@ pub(crate) fn train_from(
     let _paid = budget.reserve_few("weights and outliers", own_bytes(&*store))?;
     let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
     let reached = origin.reached();
-    let mut series = Series::begin(&store, (options, task), origin, budget)?;
+    let mut series = Series::begin(&store, (limits, task), origin, budget)?;
     if series.survey.objective < reached {
         observer.problem_solved(series.survey.objective, &series.weights);
     }
@@ -54,7 +54,8 @@ pub(crate) fn train_from(
         let convex_options = TrainOptions {
             tolerance: options.tolerance,
             max_passes: options.max_passes.saturating_sub(series.cost.passes).max(1),
-            max_time: limits.rest(),
+            // The rows are looked at once more at the end.
+            max_time: limits.rest().map(|rest| rest - series.look_time.min(rest / 2)),
             order: options.order,
             cache_share: options.cache_share,
             selection: options.selection,
@@ -83,7 +84,11 @@ pub(crate) fn train_from(
         if known.relative_gap() <= options.tolerance {
             return Ok(series.end(Status::Converged, known, duals, limits));
         }
-        let found = series.look(&store, &trained.weights, &mut duals, budget)?;
+        let found = match series.look(&store, &trained.weights, &mut duals, budget, (limits.watch(), true)) {
+            // The model is wᵗ still.
+            Err(TrainError::Stopped(status)) => return Ok(series.end(status, known, duals, limits)),
+            found => found?,
+        };
         if found.objective < series.survey.objective {
             (series.weights, series.survey) = (trained.weights, found);
             observer.step(&step(series.cost, certificate), &WeightsNow { models: &[&series.weights] });
@@ -189,12 +194,14 @@ struct Series {
     duals: Option<Duals>,
     cost: Cost,
     objective: Objective,
+    /// How long it took to look at all rows.
+    look_time: Duration,
 }
 
 impl Series {
     fn begin(
         store: &Arc<dyn BlockStore>,
-        (options, task): (&TrainOptions, &Task),
+        (limits, task): (&Limits, &Task),
         origin: Origin,
         budget: &Budget,
     ) -> Result<Series, TrainError> {
@@ -211,13 +218,13 @@ impl Series {
                 duals.begin_with(start)?;
                 cost.passes += 1;
                 match &task.start_weights[..] {
-                    [] => weights_of(&**store, &duals, &task.objective, budget)?,
+                    [] => weights_of(&**store, &duals, &task.objective, (limits.watch(), budget))?,
                     kept => kept.to_vec(),
                 }
             }
             (Origin::Task(beginning), None) => {
-                let sample = Sample::draw(&**store, beginning, options.seed, budget)?;
-                let first = first_model(&sample, (options, &task.objective), budget)?;
+                let sample = Sample::draw(&**store, beginning, limits, budget)?;
+                let first = first_model(&sample, (limits, &task.objective), budget)?;
                 duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;
                 cost = Cost { bytes_read: sample.bytes_read, ..first.cost };
                 first.weights
@@ -230,8 +237,9 @@ impl Series {
             duals: None,
             cost,
             objective: task.objective.clone(),
+            look_time: Duration::ZERO,
         };
-        series.survey = series.look(store, &weights, &mut duals, budget)?;
+        series.survey = series.look(store, &weights, &mut duals, budget, (limits.watch(), false))?;
         series.weights = weights;
         series.duals = Some(duals);
         Ok(series)
@@ -257,10 +265,13 @@ impl Series {
         weights: &[f64],
         duals: &mut Duals,
         budget: &Budget,
+        watched: (&Watch, bool),
     ) -> Result<Survey, TrainError> {
         let begin = Instant::now();
-        let found = survey(store, weights, &self.objective, (&mut self.outliers, duals), (budget, &mut self.cost));
-        let seconds = begin.elapsed().as_secs_f64();
+        let (outliers, cost) = (&mut self.outliers, &mut self.cost);
+        let found = survey(store, weights, &self.objective, (outliers, duals), (budget, cost), watched);
+        self.look_time = begin.elapsed();
+        let seconds = self.look_time.as_secs_f64();
         self.cost.certify_seconds += seconds;
         self.cost.seconds += seconds;
         found

@@ -12,7 +12,7 @@ use crate::budget::{Budget, Reservation};
 use crate::objective::Objective;
 use crate::order::{below, shuffle};
 use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
-use crate::trainer::{Cost, Duals, TrainError, TrainOptions, train};
+use crate::trainer::{Cost, Duals, Limits, TrainError, TrainOptions, Watch, train};
 
 /// Rows of a block of the sample: many small ones need little memory to be read ahead.
 const SAMPLE_BLOCK: usize = 512;
@@ -35,8 +35,13 @@ pub struct Sample {
 
 impl Sample {
     /// Draws some rows of `store` at random.
-    pub fn draw(store: &dyn BlockStore, beginning: Beginning, seed: u64, budget: &Budget) -> Result<Self, TrainError> {
-        let (rows, positions, bytes_read) = draw(store, beginning, seed, budget)?;
+    pub fn draw(
+        store: &dyn BlockStore,
+        beginning: Beginning,
+        limits: &Limits,
+        budget: &Budget,
+    ) -> Result<Self, TrainError> {
+        let (rows, positions, bytes_read) = draw(store, beginning, limits, budget)?;
         let held = rows.iter().map(Block::resident_bytes).sum::<u64>() + 24 * positions.len() as u64;
         let paid = budget.reserve("rows to begin with", held)?;
         Ok(Sample { rows: Arc::new(MemoryStore::new(rows)), positions, bytes_read, _paid: paid })
@@ -56,14 +61,14 @@ pub struct FirstModel {
 /// Solves the convex problem of these rows.
 pub fn first_model(
     sample: &Sample,
-    (options, objective): (&TrainOptions, &Objective),
+    (limits, objective): (&Limits, &Objective),
     budget: &Budget,
 ) -> Result<FirstModel, TrainError> {
-    let begin = Instant::now();
+    let (begin, options) = (Instant::now(), limits.options());
     let few = TrainOptions {
         tolerance: options.tolerance.max(FIRST_TOLERANCE),
         max_passes: options.max_passes,
-        max_time: options.max_time,
+        max_time: limits.rest(),
         order: options.order,
         seed: options.seed,
         stop: options.stop.clone(),
@@ -82,14 +87,14 @@ pub fn first_model(
 fn draw(
     store: &dyn BlockStore,
     beginning: Beginning,
-    seed: u64,
+    limits: &Limits,
     budget: &Budget,
 ) -> Result<(Vec<Block>, Vec<u64>, u64), TrainError> {
     let shape = store.shape();
     let mean = shape.layout.resident_bytes(shape.rows, shape.values) / shape.rows.max(1) + 1;
     let wanted = beginning.rows.clamp(1, shape.rows.max(1)).min(budget.free_bytes() / SAMPLE_PART / mean).max(1);
     let _paid = budget.reserve("a block", store.one_block_bytes())?;
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(limits.options().seed);
     let firsts = crate::index::first_rows(store);
     let mut order: Vec<BlockId> = (0..store.blocks().len() as u32).map(BlockId).collect();
     shuffle(&mut order, &mut random);
@@ -100,6 +105,7 @@ fn draw(
         if taken == wanted {
             break;
         }
+        limits.watch().goes_on(false)?;
         block.clear();
         store.read(id, &mut buffers, &mut block)?;
         bytes += store.blocks()[id.0 as usize].stored_bytes;
@@ -131,7 +137,7 @@ pub fn weights_of(
     store: &dyn BlockStore,
     duals: &Duals,
     objective: &Objective,
-    budget: &Budget,
+    (watch, budget): (&Watch, &Budget),
 ) -> Result<Vec<f64>, TrainError> {
     let shape = store.shape();
     let _paid = budget.reserve("a block", store.one_block_bytes())?;
@@ -140,6 +146,7 @@ pub fn weights_of(
     let (mut block, mut buffers) = (Block::new(shape.layout, shape.columns as usize), ReadBuffers::default());
     let (mut first, mut betas) = (0, Vec::new());
     for id in 0..store.blocks().len() as u32 {
+        watch.goes_on(false)?;
         block.clear();
         store.read(BlockId(id), &mut buffers, &mut block)?;
         duals.read(first, block.rows(), &mut betas)?;

@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::loss::{AnyLoss, Loss};
 use crate::objective::Objective;
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, Duals, READ_AHEAD, TrainError};
+use crate::trainer::{Cost, Duals, READ_AHEAD, TrainError, Watch};
 
 /// Where losses are cut off.
 #[derive(Clone, Copy, Debug)]
@@ -51,18 +51,20 @@ pub struct Survey {
 }
 
 /// Scans all rows at `w`, whose penalty is ½‖w‖². Outliers are put into `outliers`, others taken out, and outliers lose their dual variables.
+/// What is spare is given up where the run has to end.
 pub fn survey(
     store: &Arc<dyn BlockStore>,
     w: &[f64],
     objective: &Objective,
     (outliers, duals): (&mut RowBits, &mut Duals),
     (budget, cost): (&Budget, &mut Cost),
+    (watch, is_spare): (&Watch, bool),
 ) -> Result<Survey, TrainError> {
     let ceiling = Ceiling::of(objective);
     let mut survey = Survey { objective: 0.5 * w.iter().map(|w| w * w).sum::<f64>(), ..Survey::default() };
     let constant = objective.bias * w[w.len() - 1];
-    let mut first = 0;
-    let mut betas = Vec::new();
+    let (mut first, mut betas) = (0, Vec::new());
+    let mut pace = watch.pace(store.shape().values / store.shape().rows.max(1) + 1);
     let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
     (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
     while let Some(block) = reader.take()? {
@@ -70,6 +72,7 @@ pub fn survey(
         duals.read(first, block.rows(), &mut betas)?;
         let mut moved = false;
         for (i, beta) in betas.iter_mut().enumerate() {
+            pace.end_step(is_spare)?;
             let (y, c) = objective.row(&block.info(i));
             let z = block.row(i).dot(w) + constant;
             let (position, is_out) = (first + i as u64, c > 0.0 && ceiling.is_outlier(y, z));
