@@ -101,8 +101,10 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
         link.margins(row, &mut room.products, &mut room.margins);
         let mut kept = duals.read(i, &mut room.before);
         let mut visit = room.step(*loss, state);
-        // What rounding leaves of a row at its best is no step.
-        if visit.violation > ROUNDING {
+        // What rounding leaves of a row at its best is no step: neither margins nor dual variables move by it. Where
+        // rows are tiny, no step moves a margin.
+        let moves = room.steps.iter().any(|(_, step)| step.abs() > ROUNDING * c);
+        if visit.violation > ROUNDING || moves {
             kept = kept.and_then(|()| duals.write(i, &room.duals));
             if let Err(TrainError::Budget(error)) = kept {
                 // Fewer classes need no more memory, and are a step, too.

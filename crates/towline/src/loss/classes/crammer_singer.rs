@@ -32,6 +32,10 @@ fn level(places: &[f64], total: f64) -> f64 {
     }
 }
 
+/// A row whose dual variables move margins by less than this at most moves none: what is divided by its length is
+/// rounding.
+const STILL: f64 = 1e-13;
+
 impl ClassLoss for CrammerSinger {
     fn value(&self, class: usize, margins: &[f64]) -> f64 {
         let most = (0..margins.len()).map(|m| granted(class, m, margins)).fold(f64::NEG_INFINITY, f64::max);
@@ -47,11 +51,14 @@ impl ClassLoss for CrammerSinger {
     /// 2002, section 6; Keerthi et al. 2008 for the sequential dual method).
     fn dual_step(&self, row: ClassRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]) {
         let (class, c, q) = (row.class as usize, row.c, row.sq_norm);
-        if q <= 0.0 {
-            // The row moves no weight: its dual value alone counts, which is largest at the bound.
+        if q * c <= STILL {
+            // The row moves no margin: β·(z + 1) alone counts, which is least at a corner.
             duals.fill(0.0);
-            let other = usize::from(class == 0);
-            (duals[class], duals[other]) = (c, -c);
+            let others = (0..margins.len()).filter(|&m| m != class);
+            let most = others.max_by(|&a, &b| margins[a].total_cmp(&margins[b]));
+            if let Some(other) = most.filter(|_| lead(class, margins) < 0.0) {
+                (duals[class], duals[other]) = (c, -c);
+            }
             return;
         }
         if duals[class] == 0.0 && lead(class, margins) >= 0.0 {
