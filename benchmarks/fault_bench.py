@@ -20,6 +20,7 @@ VERBS = {
     "train a file": ("train more.svm -o n.towm -q", "n.towm"),
     "train --trace --test": ("train a.tow -o m.towm -q --restart -C 3 --trace t.jsonl --test more.svm", "m.towm"),
     "train --penalty l1": ("train a.tow -o m.towm -q --restart --penalty l1 --loss logistic", "m.towm"),
+    "train classes": ("train classes.svm -o k.towm -q -C 2", "k.towm"),
     "cv": ("cv a.tow -C 0.1,1 --folds 3 --refit -o best.towm -q", "best.towm"),
     "path": ("path a.tow --penalty l1 --loss logistic --points 3 -o points -q", "points"),
     "stream": ("train --stream more.svm -o s.towm -q", "s.towm"),
@@ -44,8 +45,15 @@ def rows(count, seed):
     return "\n".join(lines) + "\n"
 
 
-def lists_of_files(folder):
-    return sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and ".towline-" not in path.name)
+def classes(count, seed):
+    """Rows of three classes, each of which has a model of its own."""
+    source = random.Random(seed)
+    lines = []
+    for i in range(count):
+        values = "".join(f" {column}:{round(source.uniform(0, 1) + (column % 3 == i % 3), 3)}" for column in range(1, 10))
+        lines.append(f"{i % 3}{values}")
+    return "\n".join(lines) + "\n"
+
 
 
 class Bench:
@@ -58,9 +66,10 @@ class Bench:
         self.template.mkdir(parents=True)
         (self.template / "first.svm").write_text(rows(150, 1))
         (self.template / "more.svm").write_text(rows(120, 2))
+        (self.template / "classes.svm").write_text(classes(90, 3))
         for arguments in ("pack first.svm -o a.tow -q", "train a.tow -o m.towm -q"):
             subprocess.run([self.towline, *arguments.split()], cwd=self.template, check=True, capture_output=True)
-        self.inputs = {name: self.digest(self.template / name) for name in ("first.svm", "more.svm")}
+        self.inputs = {name: self.digest(self.template / name) for name in ("first.svm", "more.svm", "classes.svm")}
         self.old, self.new = {}, {}
         for verb in VERBS:
             self.reset()

@@ -1,5 +1,31 @@
-//! What the fuzz targets share: blocks that lie under correct checksums.
+//! What the fuzz targets share: how long they run, and blocks that lie under correct checksums.
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use towline::store::format::HEADER_BYTES;
+
+/// How long a target runs: ten seconds, or as many as `FUZZ_SECONDS` says.
+pub fn test_time() -> Duration {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(10))
+}
+
+/// Counts executions, and tells how many there were for `benchmarks/faults.py` to add up.
+#[derive(Default)]
+pub struct Executions(AtomicU64);
+
+impl Executions {
+    /// Another one.
+    pub fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Executions {
+    fn drop(&mut self) {
+        println!("EXECUTIONS {}", self.0.load(Ordering::Relaxed));
+    }
+}
 
 /// Sections of a block.
 pub const SECTIONS: usize = 7;

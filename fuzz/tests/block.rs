@@ -1,10 +1,8 @@
 //! The decoder of blocks: whatever lies under correct checksums, it does not panic, and what it accepts can be used.
-use std::time::Duration;
-
 use bolero::{TypeGenerator, check};
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::store::format::{self, Scratch};
-use towline_fuzz::{SECTIONS, parts, signed_block};
+use towline_fuzz::{Executions, SECTIONS, parts, signed_block, test_time};
 
 /// Columns of the block that is decoded into.
 const COLUMNS: usize = 300;
@@ -101,7 +99,8 @@ fn decode(bytes: &[u8], layout: Layout) {
 
 #[test]
 fn block_bytes() {
-    check!().with_type::<(Forgery, u8)>().with_test_time(Duration::from_secs(10)).for_each(|(forgery, choice)| {
+    let executions = Executions::default();
+    check!().with_type::<(Forgery, u8)>().with_test_time(test_time()).for_each(|(forgery, choice)| {
         let layouts = [
             Layout::new(false, ValueKind::F64),
             Layout::new(false, ValueKind::F32),
@@ -109,6 +108,7 @@ fn block_bytes() {
             Layout::new(false, ValueKind::Ones),
             Layout::new(true, ValueKind::F64),
         ];
+        executions.count();
         let bytes = forgery.forged();
         decode(&bytes, layouts[*choice as usize % layouts.len()]);
         let _ = format::values_at(&bytes);

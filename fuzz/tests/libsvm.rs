@@ -1,10 +1,9 @@
 //! The parser of libsvm text: no bytes make it panic, what it accepts is as it promises, and it reads a text as it reads its lines.
-use std::time::Duration;
-
 use bolero::check;
 use towline::input::RowBatch;
 use towline::input::libsvm::{Duplicates, IndexBase, Libsvm, LibsvmOptions, Precision};
 use towline::input::text::{LineError, TextFormat};
+use towline_fuzz::{Executions, test_time};
 
 /// Bytes that lines are made of, and some that they are not made of: random bytes hardly ever make a number.
 const LETTERS: &[u8] = b"0123456789012345678901234567890123456789::::::....  \t\n\n\r--++eEqid#nanif,\0\xff";
@@ -37,7 +36,9 @@ fn check_rows(batch: &RowBatch, precision: Precision) {
 
 #[test]
 fn libsvm_text() {
-    check!().with_type::<(u8, Vec<u8>)>().with_test_time(Duration::from_secs(10)).for_each(|(choice, bytes)| {
+    let executions = Executions::default();
+    check!().with_type::<(u8, Vec<u8>)>().with_test_time(test_time()).for_each(|(choice, bytes)| {
+        executions.count();
         let options = options(*choice);
         // The high bit of the choice: bytes as they are, or as letters.
         let letter = |&byte: &u8| LETTERS[byte as usize % LETTERS.len()];
