@@ -121,7 +121,7 @@ fn a_run_goes_on_from_pairs_in_a_checkpoint() {
         let whole = Plan::for_models(&*store, &objective(1.0), 1, &Budget::unlimited()).unwrap();
         let limit = whole.least_bytes.max((whole.used_bytes() as f64 * part) as u64);
         let fingerprint = StoreFingerprint { rows: ROWS as u64, generation: 1, table_checksum: 7 };
-        let file = CheckpointFile { path: folder.path().join(format!("{blocks}.duals")), store: fingerprint };
+        let file = CheckpointFile::alone(folder.path().join(format!("{blocks}.duals")), fingerprint);
         let task = |start| Task { start, checkpoint: Some(file.clone()), ..task(1.0) };
         let first = train(store.clone(), &options(task(None)), &Budget::new(limit), &mut ()).unwrap();
         let bytes = std::fs::metadata(&file.path).unwrap().len();
