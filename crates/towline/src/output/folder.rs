@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
 
 use super::publish::{make_durable, publish};
+use super::remove::remove_folder;
 use super::{Claim, OutputError, Seen, name};
 
 /// Lies in every folder that we may remove with all that is in it.
@@ -15,7 +16,7 @@ pub(crate) const MARKER: &str = ".towline-unfinished";
 const MARKER_TEXT: &[u8] = b"An unfinished folder of towline. The next run removes it.\n";
 
 /// Opens a folder that is no link.
-pub(crate) fn open_folder(within: impl AsFd, path: &Path) -> io::Result<File> {
+pub(crate) fn open_folder(within: impl AsFd, path: impl rustix::path::Arg) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(within, path, flags, Mode::empty())?.into())
 }
@@ -87,7 +88,7 @@ impl NewFolder {
         published?;
         match old {
             // Failing that, the next run does it.
-            Some(_) if Seen::at(&self.path) == seen => drop(fs::remove_dir_all(&self.path)),
+            Some(_) if Seen::at(&self.path) == seen => drop(remove_folder(&self.path)),
             // Somebody has taken it away before it could be replaced.
             Some(old) => unmark(old),
             None => {}
@@ -99,7 +100,7 @@ impl NewFolder {
 impl Drop for NewFolder {
     fn drop(&mut self) {
         if !self.is_published {
-            let _ = fs::remove_dir_all(&self.path);
+            let _ = remove_folder(&self.path);
         }
     }
 }
@@ -131,7 +132,7 @@ fn remove_ours(path: &Path) {
         return;
     }
     let _ = match known.is_dir() {
-        true if fs::read(path.join(MARKER)).is_ok_and(|text| text == MARKER_TEXT) => fs::remove_dir_all(path),
+        true if fs::read(path.join(MARKER)).is_ok_and(|text| text == MARKER_TEXT) => remove_folder(path),
         true => fs::remove_dir(path),
         false if known.is_file() => fs::remove_file(path),
         false => Ok(()),

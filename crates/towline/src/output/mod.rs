@@ -19,6 +19,7 @@ mod inputs;
 mod kind;
 mod name;
 mod publish;
+mod remove;
 
 pub use claim::Claim;
 pub use error::OutputError;
