@@ -175,8 +175,8 @@ fn models_that_do_not_fit_together_train_in_waves() {
         let store = store(&rows, blocks);
         let one = Plan::for_models(&*store, &all[0], 1, &Budget::unlimited()).unwrap();
         let limit = match blocks {
-            // All rows, and room for two models or three.
-            1 => one.read_ahead_bytes + 3 * (one.weight_bytes + one.dual_bytes) + 2 * one.resident_bytes,
+            // All rows, and room for two models or three: four do not fit with one vector each, either.
+            1 => one.read_ahead_bytes + one.weight_bytes + 3 * one.dual_bytes + 2 * one.resident_bytes,
             _ => one.least_bytes + one.weight_bytes,
         };
         let (plan, size) = Plan::for_wave(&*store, &all[0], 4, &Budget::new(limit)).unwrap();

@@ -185,12 +185,15 @@ fn models_without_time_cost_one_look_at_the_targets() {
             // As many as train together, and nothing for the others.
             assert!(looks <= 100 + MOST_LOOKS + 20 * 128, "{name}: {looks}");
             let blocks = store.blocks.load(Ordering::Relaxed);
-            assert!(blocks <= 8 * 12, "{name}: {blocks} blocks for {CLASSES} models");
+            // A block a look until then, and a scan for certificates, another for targets, and what was being read.
+            assert!(blocks <= 100 + 2 * 12 + 4, "{name}: {blocks} blocks for {CLASSES} models");
             assert_eq!(trained.len(), CLASSES);
             let untouched = trained.iter().filter(|model| model.weights.iter().all(|w| *w == 0.0)).count();
             assert!(untouched > CLASSES / 2, "{name}: {untouched}");
-            for (model, objective) in trained.iter().zip(objective.split()) {
-                assert_eq!(model.status, Status::Interrupted, "{name}");
+            // Newton's method takes them one after the other, and may be done with the first.
+            let done = trained.iter().take_while(|model| model.status == Status::Converged).count();
+            for (number, (model, objective)) in trained.iter().zip(objective.split()).enumerate() {
+                assert!(number < done || model.status == Status::Interrupted, "{name}: {number} of {done}");
                 let found = value(&rows, &objective, &model.weights);
                 let said = model.certificate.objective;
                 assert!((found - said).abs() <= 1e-9 * found, "{name}: {found} and {said}");
