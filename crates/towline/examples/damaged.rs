@@ -312,7 +312,7 @@ fn read_store(path: &Path, digest: &mut DefaultHasher, is_forged: bool) -> Told<
     if let Some(fault) = faults.first() {
         return Err(fault.to_string().into());
     }
-    let rows = rows(&*store)?;
+    let rows = rows(&store)?;
     for i in 0..rows.rows() {
         digest.write(format!("{:?} {:?}", rows.info(i), rows.row(i).iter().collect::<Vec<_>>()).as_bytes());
     }

@@ -73,8 +73,8 @@ pub fn train(
             other => unreachable!("an index is of no use for the {} loss", other.name()),
         });
     }
-    let files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
-    files.map(CheckpointFile::commit).collect::<Result<(), _>>()?;
+    let mut files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
+    files.try_for_each(CheckpointFile::commit)?;
     Ok(trained)
 }
 

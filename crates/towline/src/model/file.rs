@@ -164,7 +164,7 @@ mod tests {
         let refused = Model::load_within(&path, &Budget::new(1_200_000)).map(drop).unwrap_err();
         assert!(matches!(refused, ModelError::Budget(_)), "{refused}");
 
-        let names = (0..40_000).map(|number| format!("{number}").into()).collect();
+        let names = (0..40_000).map(|number| format!("{number}")).collect();
         let header = Header { named_features: true, ..many_header(3) };
         let named = Model { header, features: Features::Named(names), weights: vec![0.5; 120_000] };
         named.save(&path).unwrap();

@@ -56,14 +56,8 @@ impl ByColumn {
         Ok(())
     }
 
-    /// Begin and length of the key of each column in a part, and the keys.
-    fn read_part(
-        &self,
-        part: usize,
-        first: u32,
-        count: usize,
-        budget: &Budget,
-    ) -> Result<(Vec<(u64, u32)>, Vec<u8>, Reservation), StoreError> {
+    /// The keys of a part.
+    fn read_part(&self, part: usize, first: u32, count: usize, budget: &Budget) -> Result<PartKeys, StoreError> {
         let bytes = self.streams.bytes(part);
         let paid = budget.reserve("features in the order of columns", bytes + count as u64 * START_BYTES)?;
         let (mut starts, mut keys) = (vec![(0, 0); count], Vec::with_capacity(bytes as usize));
@@ -78,6 +72,9 @@ impl ByColumn {
         Ok((starts, keys, paid))
     }
 }
+
+/// Begin and length of the key of each column in a part, and the keys.
+type PartKeys = (Vec<(u64, u32)>, Vec<u8>, Reservation);
 
 /// Where a key begins, and how long it is.
 const START_BYTES: u64 = size_of::<(u64, u32)>() as u64;

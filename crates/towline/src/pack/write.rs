@@ -204,8 +204,8 @@ impl Packer<'_> {
             NewKeys::OnDisk(keys, _) => Some(keys),
         };
         if let Some(keys) = keys {
-            keys.drain(self.budget, |column, key| match key.as_array() {
-                Some(&number) if !self.named => map.number(u64::from_le_bytes(number), scaling(column as usize)),
+            keys.drain(self.budget, |column, key| match <[u8; 8]>::try_from(key) {
+                Ok(number) if !self.named => map.number(u64::from_le_bytes(number), scaling(column as usize)),
                 _ => map.name(key, scaling(column as usize)),
             })?;
         }

@@ -298,7 +298,10 @@ fn slot(number: u64, table: &Range<u64>, checksum: u32) -> Vec<u8> {
 }
 
 /// What a slot says: its number, and where its table is with which checksum.
-fn read_slot(bytes: &[u8; SLOT_BYTES as usize]) -> Result<Option<(u64, Range<u64>, u32)>, &'static str> {
+type Slot = (u64, Range<u64>, u32);
+
+/// Reads a slot, unless it is empty.
+fn read_slot(bytes: &[u8; SLOT_BYTES as usize]) -> Result<Option<Slot>, &'static str> {
     if *bytes == [0; SLOT_BYTES as usize] {
         return Ok(None);
     }

@@ -47,8 +47,8 @@ pub fn train_all(
         all.append(&mut train_alike(&store, tasks, &rest, budget, observer)?);
     }
     // Where models share a file, it is written at once.
-    let files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
-    files.map(CheckpointFile::commit).collect::<Result<(), _>>()?;
+    let mut files = options.tasks.iter().filter_map(|task| task.checkpoint.as_ref());
+    files.try_for_each(CheckpointFile::commit)?;
     Ok(all)
 }
 
