@@ -83,5 +83,7 @@ fn the_least_budget_that_an_error_names_is_enough() {
     let TrainError::Budget(refused) = refused else { panic!("{refused}") };
     let trained = fit(store(), AnyPenalty::default(), false, &Budget::new(refused.least_bytes));
     let free = fit(store(), AnyPenalty::default(), false, &Budget::unlimited());
-    assert_eq!(trained.weights, free.weights);
+    // With one vector they are not summed anew after a certificate, which leaves rounding errors.
+    let apart = trained.weights.iter().zip(&free.weights).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart <= 1e-12, "{apart}");
 }

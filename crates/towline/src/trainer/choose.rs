@@ -99,7 +99,8 @@ impl Choice {
                 (Plan::of_second_order(store, objective, needs, models as u64, budget), models)
             }
             // The trust region of Newton's method plans for itself.
-            _ => Plan::for_solver(store, objective, asked, models, budget)?,
+            _ => Plan::for_solver(store, objective, asked, models, budget)
+                .map_err(|error| least_of_any(error, store, objective, asked, budget))?,
         };
         Ok((plan.because(&self.why), together))
     }

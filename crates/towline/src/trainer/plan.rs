@@ -83,8 +83,10 @@ pub struct Plan {
 impl Plan {
     /// Plans for one model with the penalty ½‖w‖².
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
-        let vectors = Identity::VECTORS * 8 * (store.shape().columns + 1);
-        Plan::with(store, Model::of_one(vectors), Wave::whole(1), budget)
+        let vector = 8 * (store.shape().columns + 1);
+        let lean_bytes = Some(Lean::VECTORS * vector);
+        let model = Model { lean_bytes, ..Model::of_one(Identity::VECTORS * vector) };
+        Plan::with(store, model, Wave::whole(1), budget)
     }
 
     /// Plans for so many models with this objective that train together.
