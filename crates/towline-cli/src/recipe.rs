@@ -9,13 +9,13 @@ use towline::columns;
 use towline::index::{Forest, IndexManifest, PageCache};
 use towline::indexed::{self, IndexedOptions};
 use towline::loss::AnyLoss;
-use towline::newton;
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
+use towline::second_order::can_use_newton;
 use towline::store::{BlockStore, DiskStore, StoreError};
 use towline::trainer::{
     Cost, Observer, Solver, Status, Step, StoreFingerprint, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
-    train_all, without_training,
+    train_all, train_by_newton, without_training,
 };
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
@@ -155,7 +155,7 @@ impl RecipeArguments {
                 bail!("--solver newton is a method of its own; leave --method out");
             }
             if objective.truncate.is_some() {
-                newton::can_train(objective)?;
+                can_use_newton(objective)?;
             }
         }
         if objective.truncate.is_none() {
@@ -176,7 +176,7 @@ impl RecipeArguments {
         if method == Method::Auto && suits_index(store, notes)? && indexed::can_train(objective, &indexed).is_ok() {
             return Ok(Recipe::Indexed(indexed));
         }
-        let convex: ConvexTrainer = if indexed.primal { newton::train } else { train };
+        let convex: ConvexTrainer = if indexed.primal { train_by_newton } else { train };
         Ok(Recipe::Truncated(convex, indexed.beginning))
     }
 

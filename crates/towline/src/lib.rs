@@ -51,7 +51,6 @@ pub mod loss;
 pub mod machine;
 pub mod model;
 mod nearby;
-pub mod newton;
 pub mod objective;
 pub mod order;
 pub mod output;

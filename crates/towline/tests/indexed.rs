@@ -9,14 +9,13 @@ use towline::budget::Budget;
 use towline::index::{Forest, IndexOptions, PageCache, build};
 use towline::indexed::{self, IndexedOptions};
 use towline::input::{Input, Progress};
-use towline::newton;
 use towline::objective::Objective;
 use towline::order::OrderName;
 use towline::pack::{PackOptions, pack};
 use towline::stop::Stop;
 use towline::store::DiskStore;
 use towline::trainer::{
-    Cost, Observer, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow, train,
+    Cost, Observer, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow, train, train_by_newton,
 };
 use towline::truncation::{self, Beginning};
 
@@ -68,7 +67,7 @@ fn one_row_at_a_time_is_the_truncated_batch_solver() {
     let store = store(folder.path(), 400, 0.15);
     for (name, primal) in [("hinge", false), ("squared-hinge", false), ("squared-hinge", true)] {
         let options = options(objective(loss(name), 1.0, 0.5, Some(S)), 1e-10);
-        let convex: truncation::ConvexTrainer = if primal { newton::train } else { train };
+        let convex: truncation::ConvexTrainer = if primal { train_by_newton } else { train };
         let batch =
             truncation::train(store.clone(), &options, (BEGINNING, convex), &Budget::unlimited(), &mut ()).unwrap();
         let indexed = IndexedOptions { wanted: 1, primal, beginning: BEGINNING };

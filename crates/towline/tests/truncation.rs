@@ -9,12 +9,11 @@ use towline::block::{Block, RowInfo};
 use towline::budget::Budget;
 use towline::input::{Input, Progress};
 use towline::loss::Loss;
-use towline::newton;
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
 use towline::stop::Stop;
 use towline::store::{BlockId, BlockStore, DiskStore, MemoryStore, ReadBuffers};
-use towline::trainer::{Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow, train};
+use towline::trainer::{Observer, Status, Step, TrainError, TrainOptions, Trained, WeightsNow, train, train_by_newton};
 use towline::truncation::{self, Beginning, ConvexTrainer};
 
 const BEGINNING: Beginning = Beginning { rows: 60, shuffled: true };
@@ -68,7 +67,7 @@ fn solve(
 fn the_objective_never_rises_and_the_end_is_stationary() {
     let rows = make_rows(400, 0.15, 3);
     for name in ["hinge", "squared-hinge", "logistic"] {
-        let trainers: &[ConvexTrainer] = if name == "hinge" { &[train] } else { &[train, newton::train] };
+        let trainers: &[ConvexTrainer] = if name == "hinge" { &[train] } else { &[train, train_by_newton] };
         for &convex in trainers {
             for blocks in [1, 10] {
                 let objective = objective(loss(name), 1.0, 0.5, Some(S));
@@ -192,7 +191,7 @@ fn with_a_fifth_of_the_labels_wrong_the_truncated_model_is_the_better_one() {
 fn a_series_ends_soon_after_any_look() {
     let rows = make_rows(300, 0.15, 3);
     let objective = objective(loss("squared-hinge"), 1.0, 0.5, Some(S));
-    for (convex, blocks) in [(train as ConvexTrainer, 1), (train, 10), (newton::train, 10)] {
+    for (convex, blocks) in [(train as ConvexTrainer, 1), (train, 10), (train_by_newton, 10)] {
         let run = |stop: Stop| {
             let options = TrainOptions { tolerance: 1e-9, stop, ..TrainOptions::new(objective.clone()) };
             let budget = if blocks == 1 { Budget::unlimited() } else { Budget::new(60_000) };

@@ -11,11 +11,10 @@ use crate::budget::Budget;
 use crate::index::{PageCache, Search};
 use crate::loss::{AnyLoss, Loss};
 use crate::machine;
-use crate::newton;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
 use crate::trainer::{
     CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
-    WeightsNow, train as by_blocks, unlearnt_by_scan,
+    WeightsNow, train as by_blocks, train_by_newton, unlearnt_by_scan,
 };
 use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
 
@@ -271,7 +270,7 @@ impl<'a> Wave<'a> {
         seen: &mut Seen,
     ) -> Result<Trained, TrainError> {
         let Common { store, limits, indexed, budget, .. } = self.common;
-        let convex: ConvexTrainer = if indexed.primal { newton::train } else { by_blocks };
+        let convex: ConvexTrainer = if indexed.primal { train_by_newton } else { by_blocks };
         seen.note("too many rows matter for the index; going on block by block");
         let before = pages.bytes_read();
         let origin = match known {

@@ -5,8 +5,8 @@ use super::segment::Segment;
 use crate::block::Row;
 use crate::loss::{Loss, SmoothLoss};
 use crate::nearby::prefetch;
-use crate::newton::{Minimiser, Rows, Scanning};
 use crate::order::shuffle;
+use crate::second_order::{Heavy, Newton, Quadratic, Rows, Same, Scanning, Smooth, Way};
 use crate::solver::{self, Sweep, Weights};
 use crate::trainer::{Identity, Link, TrainError, Watch};
 
@@ -156,24 +156,30 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
             }
         }
         let mut rows = BlockRows { segments, block, scanning: Scanning::new(watch, row_work(segments)) };
-        let mut minimiser = match Minimiser::begin(loss, start, bias, Some(&shift), &mut rows) {
+        let (heavy, ridge) = (Heavy::none(shift.len() - 1), vec![1.0; shift.len()]);
+        let way = Way::Conjugate { heavy: &heavy, tolerance: self.tolerance };
+        let part = Quadratic { ridge: &ridge, shift: &shift, bias, constant: 0.0, proximal: None };
+        let mut newton = match Newton::begin(Smooth::new(Same(loss), part, way), start, &mut rows) {
             Err(TrainError::Stopped(_)) => {
                 put_back(segments, block, weights);
                 return Ok(Worked::default());
             }
             begun => begun?,
         };
+        let without_shift = |newton: &Newton<Smooth<Same<L>>>| {
+            newton.objective + newton.w.iter().zip(&shift).map(|(w, shift)| w * shift).sum::<f64>()
+        };
         let mut steps = 0;
-        while steps < self.most && minimiser.gap() > self.tolerance * minimiser.objective {
+        while steps < self.most && newton.gap() > self.tolerance * without_shift(&newton) {
             steps += 1;
-            match minimiser.step(&mut rows) {
+            match newton.step(&mut rows) {
                 Ok(true) => {}
                 // The weights are those from which the step began.
                 Ok(false) | Err(TrainError::Stopped(_)) => break,
                 Err(error) => return Err(error),
             }
         }
-        let w = minimiser.w;
+        let (w, sweeps) = (newton.w, newton.scans + newton.products);
         for &i in block {
             let Segment { residents, states, .. } = &mut segments[i];
             for (i, state) in states.iter_mut().enumerate() {
@@ -187,7 +193,6 @@ impl<L: SmoothLoss> BlockSolver<L> for NewtonSteps {
             }
         }
         let rows: u64 = block.iter().map(|&i| segments[i].rows() as u64).sum();
-        let sweeps = minimiser.products + u64::from(steps);
         Ok(Worked { sweeps, visits: sweeps * rows, gain: f64::INFINITY })
     }
 }

@@ -5,8 +5,8 @@
 //! is as narrow as the tolerance asks for from the start: that takes longer than one problem after another does, and
 //! reads less.
 use super::one_output::Quadratic;
+use super::scanning::Rows;
 use crate::loss::PiecewiseLinear;
-use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// The part of all terms that is nearer to its kink than the widest band.

@@ -1,15 +1,16 @@
 //! Training where rows are fewer than features: from their products (few_rows.rs) to dual variables, weights and a
 //! certificate.
 use super::choose::reduced_shape;
+use super::equations::Way;
 use super::few_rows;
 use super::gram::Gram;
 use super::one_output::Quadratic;
 use super::rows::{Subset, TaskRows, row_work};
+use super::scanning::{Rows, Scanning};
 use super::session::Session;
 use super::train::{Begin, Run, begin_with};
 use crate::block::Block;
 use crate::loss::Loss;
-use crate::newton::{Rows, Scanning};
 use crate::objective::Objective;
 use crate::store::Shape;
 use crate::trainer::{Status, TrainError, Trained};
@@ -30,7 +31,8 @@ impl Run<'_, '_> {
     ) -> Result<Result<Known, Trained>, TrainError> {
         let shape = rows.store_rows().store().shape();
         let mut first = Begin::of(rows.task(), start, &shape).w;
-        if let Some((status, duals)) = begin_with(loss, rows, &mut first, session)? {
+        let (duals, ended) = begin_with(loss, rows, &mut first, session)?;
+        if let Some(status) = ended {
             return session.finish(rows, duals, status).map(Err);
         }
         let count = rows.count().unwrap_or(0);
@@ -61,7 +63,7 @@ impl Run<'_, '_> {
         self,
         loss: L,
         reduced: &Block,
-        solve: impl Fn(Quadratic, (Vec<f64>, f64), &mut Subset, (f64, u32), &mut Session) -> Result<Found, TrainError>,
+        solve: impl Fn(Quadratic, (Vec<f64>, Way), &mut Subset, (f64, u32), &mut Session) -> Result<Found, TrainError>,
     ) -> Result<Trained, TrainError> {
         let Run { rows, task, start, session, .. } = self;
         let shape = rows.store().shape();
@@ -77,11 +79,12 @@ impl Run<'_, '_> {
         let mut duals = vec![0.0; shape.rows as usize];
         let tolerance = session.limits.options().tolerance;
         let mut w = begin.w.clone();
+        let way = Way::Exact { len: count as f64 };
         for turn in 0.. {
             let tolerance = 0.1 * tolerance * 0.01f64.powi(turn as i32 / 2);
             let scanning = Scanning::new(session.limits.watch(), row_work(&reduced_shape(&shape)));
             let mut some = Subset::new(reduced, &known, scanning);
-            let (found, betas, iterations) = solve(part, (w, count as f64), &mut some, (tolerance, turn), session)?;
+            let (found, betas, iterations) = solve(part, (w, way), &mut some, (tolerance, turn), session)?;
             session.scans += iterations;
             let intercept = task.objective.intercept.then_some(found[count]);
             w = found;

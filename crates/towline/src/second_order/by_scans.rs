@@ -4,17 +4,19 @@
 //! solution is within the reach of the set, it is that of all rows, and the next scan certifies it. Where it is not,
 //! rows that are left out get parabolas τc/(4|t - sz|) around w: with τ = 1 they are majorants (Hunter and Lange 2004),
 //! so that F falls, and τ becomes smaller as long as F falls by what was promised.
+use super::equations::Way;
+use super::multipliers::Origin;
 use super::one_output::Quadratic;
 use super::piecewise::{self, Turn};
 use super::reach::Metric;
 use super::rows::TaskRows;
 use super::sample::{GOOD_START, from_sample};
+use super::scanning::{Rows, Scanning};
 use super::session::Session;
 use super::working_set::WorkingSet;
 use super::{gram::Gram, multipliers};
 use crate::budget::Budget;
 use crate::loss::{Loss, PiecewiseLinear};
-use crate::newton::{Rows, Scanning};
 use crate::store::Shape;
 use crate::trainer::{Status, TrainError};
 
@@ -82,7 +84,15 @@ pub fn train<L: PiecewiseLinear>(
     let w = from_sample(w, rows, sizes, budget, |mut w, some| {
         if !is_near {
             let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
-            w = multipliers::solve(loss, part, (w, len), some, (SAMPLE_TOLERANCE, None), stop)?.w;
+            w = multipliers::solve(
+                loss,
+                part,
+                (w, Way::Exact { len }),
+                some,
+                (SAMPLE_TOLERANCE, Origin::default()),
+                stop,
+            )?
+            .w;
         }
         metric.find(loss, (&w, part.bias), some, None)?;
         is_known = true;
@@ -224,8 +234,10 @@ impl<L: PiecewiseLinear> Run<'_, L> {
         }
         let part = Quadratic { shift: &shift, constant, proximal: tau.map(|tau| (self.far(), tau)), ..self.part };
         let mut some = self.set.rows(self.scanning.clone());
-        let turn = Turn { number: self.turn, count: Some(self.set.len()), tolerance, band: None, is_near: true };
-        let (w, duals, _) = piecewise::solve(self.loss, part, (self.w.clone(), self.len), &mut some, turn, stop)?;
+        let (count, origin) = (Some(self.set.len()), Origin::default());
+        let turn = Turn { number: self.turn, count, tolerance, origin, is_near: true };
+        let begin = (self.w.clone(), Way::Exact { len: self.len });
+        let (w, duals, _) = piecewise::solve(self.loss, part, begin, &mut some, turn, stop)?;
         let mut losses = 0.0;
         some.scan(|_, row, y, c| losses += c * Loss::value(&self.loss, y, row.dot(&w) + part.bias * w[w.len() - 1]))?;
         let promised = tau.map(|_| part.value(&w) + losses);

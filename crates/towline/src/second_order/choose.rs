@@ -1,6 +1,9 @@
 //! Which solver suits the data, by its shape and by what each would cost.
 use super::block_gram::BlockGram;
+use super::error::can_use_newton;
 use super::gram::Gram;
+use super::heavy;
+use super::rows::row_work;
 use super::{by_scans, few_rows, least_squares, needs};
 use crate::budget::Budget;
 use crate::loss::{AnyLoss, Loss};
@@ -44,19 +47,57 @@ const SHORT_SECONDS: f64 = 0.1;
 /// out of them, and stays in matrices of rows by rows.
 const FEW_COLUMNS: u64 = 300;
 
+/// Products with the Hessian that conjugate gradients take, for all rows: from 100 to 4,000 on wide tables.
+const PRODUCTS: f64 = 500.0;
+/// The whole Hessian is preferred where it takes no longer than so many times what conjugate gradients do: how many
+/// products those take depends on the data.
+const PREFERENCE: f64 = 4.0;
+
+/// What equations are solved with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matrix {
+    /// Features by features.
+    Features,
+    /// Rows by rows.
+    Rows,
+    /// That of so many heavy columns at most, as the preconditioner of conjugate gradients.
+    Heavy(u64),
+}
+
 /// A solver of second order that can do it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Which.
     pub solver: Solver,
-    /// Whether it works with matrices of rows by rows, and not of features by features.
-    pub by_rows: bool,
+    /// What it solves equations with.
+    pub matrix: Matrix,
     /// About how long it takes for one model, in sweeps of coordinate descent over all rows.
     pub sweeps: f64,
     /// Whether coordinate descent on rows is worth a try before.
     pub after_dual: bool,
     /// Whether rows are in memory.
     pub in_memory: bool,
+}
+
+impl Candidate {
+    /// For people.
+    pub fn name(&self) -> String {
+        let with = if self.is_iterative() { " by conjugate gradients" } else { "" };
+        format!("{}{with}", self.solver.name())
+    }
+
+    /// Whether it solves equations step by step.
+    pub fn is_iterative(&self) -> bool {
+        matches!(self.matrix, Matrix::Heavy(_))
+    }
+
+    /// About what a row costs, in values.
+    pub fn row_work(&self, shape: &Shape) -> u64 {
+        match self.matrix {
+            Matrix::Heavy(heavy) => row_work(&Shape { columns: heavy, ..*shape }),
+            _ => row_work(shape),
+        }
+    }
 }
 
 /// Whether a solver can minimise an objective, whatever the shape of the data.
@@ -87,38 +128,90 @@ pub fn candidate(
     asked: Option<Solver>,
     budget: &Budget,
 ) -> Option<Candidate> {
-    let solver = asked.or_else(|| solver_of(objective)).filter(|&solver| can_train(solver, objective))?;
+    // Who asks for Newton's method may mean a convex problem of a loss that is cut off.
+    let is_asked = asked == Some(Solver::Newton) && can_use_newton(objective).is_ok();
+    let can = |solver: &Solver| is_asked || can_train(*solver, objective);
+    let solver = asked.or_else(|| solver_of(objective)).filter(can)?;
     if store.resident_columns().is_some() {
         return None;
     }
     let shape = store.shape();
-    let resident = match store.resident() {
-        Some(_) => 0,
-        None => shape.layout.resident_bytes(shape.rows, shape.values),
-    };
     // Where nobody has said how much there is, matrices that nobody has asked for leave the machine usable.
     let most = if asked.is_none() && budget.is_unlimited() { default_memory_bytes() } else { u64::MAX };
-    let free = budget.free_bytes().min(most).saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD));
-    let fits = |bytes: u64| bytes <= free;
+    let room = Room {
+        free: budget.free_bytes().min(most).saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD)),
+        resident: match store.resident() {
+            Some(_) => 0,
+            None => shape.layout.resident_bytes(shape.rows, shape.values),
+        },
+    };
+    let exact = with_matrix(store, objective, solver, room, budget);
+    // Normal equations that do not fit are a Newton step.
+    let other = if solver == Solver::Gram { Solver::Newton } else { solver };
+    let by_products = match (asked, other) {
+        (Some(Solver::Gram), _) => None,
+        // A large σ makes equations of multipliers so badly conditioned that conjugate gradients may get nowhere: on raw
+        // word counts with a large C they end with a worse objective than coordinate descent. Only who asks gets them.
+        (None, Solver::Multipliers) => None,
+        _ => with_products(&shape, objective, other, room),
+    };
+    match (exact, by_products) {
+        (Some(exact), Some(other)) if exact.after_dual && exact.sweeps > PREFERENCE * other.sweeps => Some(other),
+        (exact, other) => exact.or(other),
+    }
+}
+
+/// Bytes that are free, and those that all rows take.
+#[derive(Clone, Copy)]
+struct Room {
+    free: u64,
+    resident: u64,
+}
+
+impl Room {
+    fn has(self, bytes: u64) -> bool {
+        bytes <= self.free
+    }
+
+    fn has_beside_rows(self, bytes: u64) -> bool {
+        self.has(bytes.saturating_add(self.resident))
+    }
+}
+
+/// Whether conjugate gradients can do it.
+pub fn has_products(shape: &Shape, objective: &Objective) -> bool {
+    let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
+    is_ridge && objective.width() == 1 && shape.rows <= u64::from(u32::MAX)
+}
+
+/// With the matrix of features by features, or of rows by rows.
+fn with_matrix(
+    store: &dyn BlockStore,
+    objective: &Objective,
+    solver: Solver,
+    room: Room,
+    budget: &Budget,
+) -> Option<Candidate> {
+    let all = store.shape();
     let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
     // Matrices of rows by rows are smaller where rows are fewer.
-    let by_rows = is_ridge && objective.width() == 1 && shape.rows < shape.columns && shape.columns > FEW_COLUMNS;
+    let by_rows = is_ridge && objective.width() == 1 && all.rows < all.columns && all.columns > FEW_COLUMNS;
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
-        let small = reduced_shape(&shape);
-        let needed = few_rows::bytes(shape.rows).saturating_add(needs::bytes(&small, solver, objective, true));
-        if !fits(needed.saturating_add(resident)) {
+        let small = reduced_shape(&all);
+        let needed = few_rows::bytes(all.rows).saturating_add(needs::bytes(&small, solver, objective, true));
+        if !room.has_beside_rows(needed) {
             return None;
         }
-        (solver, small, products_seconds(&shape), true)
+        (solver, small, products_seconds(&all), true)
     } else {
-        let in_memory = fits(needs::bytes(&shape, solver, objective, true).saturating_add(resident));
+        let in_memory = room.has_beside_rows(needs::bytes(&all, solver, objective, true));
         // Interior points go over the rows three times for a step.
         let is_scanned = solver != Solver::Multipliers || objective.width() == 1;
-        if !(in_memory || is_scanned && fits(needs::bytes(&shape, solver, objective, false))) {
+        if !(in_memory || is_scanned && room.has(needs::bytes(&all, solver, objective, false))) {
             return None;
         }
-        (solver, shape, 0.0, in_memory)
+        (solver, all, 0.0, in_memory)
     };
     let outputs = objective.width() as f64;
     let factors = match objective.penalty {
@@ -131,21 +224,37 @@ pub fn candidate(
     let steps =
         if is_one_factor { factor_seconds(shape.columns as f64) } else { seconds(&shape, solver, outputs, factors) };
     let seconds = steps + more;
-    let sweep = outputs * sweep_seconds(&store.shape());
+    let sweep = outputs * sweep_seconds(&all);
     // On disk, what counts is how often rows are read. Newton's method reads them a few times, and so do multipliers where
     // there is room for the rows near their kinks. Where there is none, or where dual coordinate descent has all rows in
     // memory, that comes before.
     let after_dual = match in_memory {
         true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
         false if solver == Solver::Multipliers => {
-            let left = free.saturating_sub(needs::bytes(&shape, solver, objective, false));
+            let left = room.free.saturating_sub(needs::bytes(&shape, solver, objective, false));
             let has_room = by_scans::room(&shape, objective.loss.terms() as u64, left).is_some();
             let dual_in_memory = Plan::for_models(store, objective, 1, budget).is_ok_and(|plan| plan.in_memory);
             !has_room || dual_in_memory
         }
         false => false,
     };
-    Some(Candidate { solver, by_rows, sweeps: seconds / sweep, after_dual, in_memory })
+    let matrix = if by_rows { Matrix::Rows } else { Matrix::Features };
+    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual, in_memory })
+}
+
+/// By conjugate gradients, with as many heavy columns as leave the rows in memory.
+fn with_products(shape: &Shape, objective: &Objective, solver: Solver, room: Room) -> Option<Candidate> {
+    if !has_products(shape, objective) {
+        return None;
+    }
+    let sizes = || (0..10).map(|k| (heavy::MOST >> k).min(shape.columns));
+    let bytes = |heavy: u64, in_memory: bool| needs::conjugate_bytes(shape, solver, objective, heavy, in_memory);
+    let inside = sizes().find(|&heavy| room.has_beside_rows(bytes(heavy, true)));
+    let heavy = inside.or_else(|| sizes().find(|&heavy| room.has(bytes(heavy, false))))?;
+    let sweep = objective.width() as f64 * sweep_seconds(shape);
+    let seconds = PRODUCTS * 2.0 * VALUE_SECONDS * shape.values as f64;
+    let (matrix, in_memory) = (Matrix::Heavy(heavy), inside.is_some());
+    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual: true, in_memory })
 }
 
 /// The shape of rows that have as many features as there are rows.

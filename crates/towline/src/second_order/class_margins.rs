@@ -12,9 +12,9 @@
 use super::block_gram::BlockGram;
 use super::factor::Factor;
 use super::gram::Gram;
+use super::scanning::Rows;
 use super::softmax::hold_free_columns;
 use crate::loss::classes::{ClassLoss, CrammerSinger};
-use crate::newton::Rows;
 use crate::trainer::{TrainError, add_row, margins_of};
 
 /// Steps go this part of the way to where something would become 0.

@@ -130,7 +130,8 @@ impl Factor {
         solve_lower_triangular_in_place(lower, columns, Par::Seq);
     }
 
-    fn solve_once(&self, rhs: &mut [f64]) {
+    /// Replaces `rhs` by the solution for the factor itself.
+    pub fn solve_once(&self, rhs: &mut [f64]) {
         let size = self.size;
         rhs.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);
         let lower = MatRef::from_row_major_slice(&self.lower, size, size);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts};
-use super::rows::StoreRows;
+use super::rows::{StoreRows, row_work};
 use crate::budget::Budget;
 use crate::objective::Objective;
 use crate::store::BlockStore;
@@ -30,7 +30,7 @@ pub fn cross_validate(
     let limits = Limits::new(options);
     let shape = store.shape();
     // Nothing is gone over again, so nothing is kept.
-    let mut rows = StoreRows::open(store, false, limits.watch(), budget)?;
+    let mut rows = StoreRows::open(store, false, (limits.watch(), row_work(&shape)), budget)?;
     let task = |filter: &Arc<dyn RowFilter>| Task { rows: Some(filter.clone()), ..Task::new(objectives[0].clone()) };
     let tasks: Vec<Task> = filters.iter().map(task).collect();
     let parts = Parts::sum(&mut rows, &tasks, budget, || Ok(()))?;

@@ -14,8 +14,8 @@
 use super::factor::Factor;
 use super::gram::Gram;
 use super::one_output::Quadratic;
+use super::scanning::Rows;
 use crate::loss::{Loss, PiecewiseLinear};
-use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// Steps go this part of the way to where something would become 0.

@@ -3,7 +3,7 @@
 //! The derivative of F along a line increases, so its root is between two steps at which it has different signs. All
 //! rows are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
 use super::newton::Function;
-use crate::newton::Rows;
+use super::scanning::Rows;
 use crate::trainer::{TrainError, Watch};
 
 /// Steps that are tried at once.

@@ -9,10 +9,11 @@
 //! have it for the Lasso), whatever the scale of columns and C, and only rows on a parabola have a part in its matrix.
 //! In the end those are the rows at their kink.
 use super::band::Band;
+use super::equations::Way;
 use super::newton::{Function, Newton};
 use super::one_output::{Quadratic, RowLoss, Smooth};
+use super::scanning::Rows;
 use crate::loss::{Loss, PiecewiseLinear};
-use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// Problems, at most: it takes about ten.
@@ -25,8 +26,12 @@ const SOLVED: f64 = 0.1;
 /// rows on their parabolas than there are features, and then steps find them one by one; problems that took too many
 /// are followed by one with a smaller σ.
 const GROWTH: [(u64, f64); 6] = [(5, 10.0), (8, 4.0), (16, 2.0), (24, 1.0), (40, 0.3), (u64::MAX, 0.1)];
+/// Conjugate gradients make a problem as hard as a step more for each so many products: they take more of them, the
+/// larger σ is.
+const EASY_PRODUCTS: u64 = 50;
 /// σ does not grow beyond this many times what it was: rounding would have the last word.
 const MOST_GROWTH: f64 = 1e12;
+
 /// The losses of rows with dual variables.
 #[derive(Clone, Copy)]
 struct Smoothed<'a, L> {
@@ -89,6 +94,15 @@ pub fn row_bytes(terms: u64) -> u64 {
     8 * terms
 }
 
+/// Where to begin, as far as that is known.
+#[derive(Default)]
+pub struct Origin {
+    /// How curved parabolas are at first; else that is found by a scan.
+    pub band: Option<Band>,
+    /// β of each row; else it follows from the weights.
+    pub duals: Option<Vec<f64>>,
+}
+
 /// What came of it.
 pub struct Solution {
     /// The weights.
@@ -100,26 +114,30 @@ pub struct Solution {
 }
 
 /// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop`, which is
-/// told of weights and about how large the relative gap is, says so; rows have about `len` values. Without a `band` to
-/// begin with one is found by a scan.
+/// told of weights and about how large the relative gap is, says so; `way` says how equations are solved. Without a
+/// `band` to begin with one is found by a scan.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
+    (mut w, way): (Vec<f64>, Way),
     rows: &mut R,
-    (tolerance, band): (f64, Option<Band>),
+    (tolerance, origin): (f64, Origin),
     mut stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Solution, TrainError> {
-    let mut scans = 1 + u64::from(band.is_none());
-    let Band { radius, mut sigma } = match band {
+    let way = way.within(tolerance);
+    let mut scans = 1 + u64::from(origin.band.is_none());
+    let Band { radius, mut sigma } = match origin.band {
         Some(band) => band,
         None => Band::of(loss, part, &w, rows, None)?,
     };
     let most = MOST_GROWTH * sigma;
-    let mut state = State::at(loss, part, &w, rows, radius)?;
+    let mut state = match origin.duals {
+        Some(duals) => State::of(loss, duals, rows)?,
+        None => State::at(loss, part, &w, rows, radius)?,
+    };
     for problem in 0..MOST_PROBLEMS {
         let smoothed = Smoothed { loss, alphas: &state.alphas, sigma };
-        let mut newton = match Newton::begin(Smooth::new(smoothed, part, len), w.clone(), rows) {
+        let mut newton = match Newton::begin(Smooth::new(smoothed, part, way), w.clone(), rows) {
             Err(TrainError::Stopped(_)) => {
                 // Weights and dual variables are those of the problem before.
                 rows.begin_end();
@@ -133,7 +151,8 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
             Err(TrainError::Stopped(_)) => true,
             ended => ended?,
         };
-        let Newton { mut function, w: found, scans: steps, .. } = newton;
+        let all_scans = newton.all_scans(rows);
+        let Newton { mut function, w: found, scans: steps, products, .. } = newton;
         let margins = function.take_margins();
         drop(function);
         w = found;
@@ -142,11 +161,12 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
             rows.let_end();
         }
         state.advance(loss, part, (&w, margins.as_deref()), rows, (sigma, is_last))?;
-        scans += steps + u64::from(margins.is_none());
+        scans += all_scans + u64::from(margins.is_none());
         if is_last {
             break;
         }
-        let growth = GROWTH.iter().find(|(most, _)| steps <= *most).map_or(1.0, |found| found.1);
+        let effort = steps + products / EASY_PRODUCTS;
+        let growth = GROWTH.iter().find(|(most, _)| effort <= *most).map_or(1.0, |found| found.1);
         sigma = (growth * sigma).min(most);
     }
     Ok(Solution { w, duals: state.alphas, scans })
@@ -163,7 +183,7 @@ fn solve_one<L: PiecewiseLinear, R: Rows>(
         let (gap, losses) = newton.function.row_gaps();
         let objective = (losses + newton.function.penalty(&newton.w)).abs();
         let enough = tolerance * objective;
-        let promised = newton.promised()?;
+        let promised = newton.promised(rows)?;
         let whole = gap + newton.gap();
         if whole <= enough && promised <= enough || stop(&newton.w, whole / objective) {
             return Ok(true);
@@ -184,6 +204,13 @@ struct State {
 }
 
 impl State {
+    /// Begins with β of each row.
+    fn of<L: PiecewiseLinear, R: Rows>(loss: L, duals: Vec<f64>, rows: &mut R) -> Result<State, TrainError> {
+        let mut alphas = Vec::with_capacity(L::TERMS * duals.len());
+        rows.scan(|i, _, y, c| alphas.extend((0..L::TERMS).map(|k| (loss.term(y, k).0 * duals[i]).clamp(0.0, c))))?;
+        Ok(State { alphas })
+    }
+
     /// Begins at w: rows that are far on the wrong side have α at their bound, the others at 0. Where rows can be
     /// separated, α stays far below its bound, and would not find back from there.
     fn at<L: PiecewiseLinear, R: Rows>(

@@ -4,8 +4,8 @@
 //! whole step will do. Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how
 //! columns are scaled.
 use super::line_search::{CUTS, Ends, Line, search};
-use crate::newton::Rows;
-use crate::trainer::{TrainError, Watch};
+use super::scanning::Rows;
+use crate::trainer::TrainError;
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;
@@ -16,19 +16,34 @@ const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-12;
 
+/// A step that may be taken.
+pub struct Ahead {
+    /// Where to.
+    pub direction: Vec<f64>,
+    /// By how much the quadratic model is less than F there: without a bound where F falls along a weight without being
+    /// curved.
+    pub promised: f64,
+    /// Products with the Hessian that it took to find it.
+    pub products: u64,
+}
+
 /// What Newton's method minimises: a sum over rows, and a penalty.
 pub trait Function {
     /// F at w, by one scan. Gradient, Hessian and margins are those of w afterwards; curvatures are those of majorants
     /// if that is asked for.
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError>;
 
-    /// The step from w, which was looked at last, to the minimum of the quadratic model, and by how much that is less
-    /// than F: without a bound where F falls along a weight without being curved. `watch` says when the run has to end.
-    fn direction(&mut self, w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError>;
+    /// The step from w, which was looked at last, to the minimum of the quadratic model.
+    fn direction<R: Rows>(&mut self, w: &[f64], rows: &mut R) -> Result<Ahead, TrainError>;
 
     /// About how far above the optimum F is at most at w, which was looked at last: the gap with slopes as dual
     /// variables.
     fn gap(&self, w: &[f64]) -> f64;
+
+    /// Whether a direction takes longer than a scan, so that certificates come first.
+    fn is_dear(&self) -> bool {
+        false
+    }
 
     /// Margins of all rows at the weights that were looked at last, to keep, where rows are in memory.
     fn take_margins(&mut self) -> Option<Vec<f64>>;
@@ -55,23 +70,27 @@ pub struct Newton<F> {
     pub w: Vec<f64>,
     /// F there.
     pub objective: f64,
-    /// Scans so far.
+    /// Scans so far, without those of products.
     pub scans: u64,
+    /// Products with the Hessian so far.
+    pub products: u64,
     /// The direction from w and what it promises, once it has been asked for: a factorisation is made once.
-    ahead: Option<(Vec<f64>, f64)>,
+    ahead: Option<Ahead>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
-    /// What says that the run has to end.
-    watch: Option<Watch>,
 }
 
 impl<F: Function> Newton<F> {
     /// Begins at `w`.
     pub fn begin<R: Rows>(function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
-        let watch = rows.watch().cloned();
-        let mut newton = Newton { function, w, objective: 0.0, scans: 0, ahead: None, cautious: true, watch };
+        let mut newton = Newton { function, w, objective: 0.0, scans: 0, products: 0, ahead: None, cautious: true };
         newton.objective = newton.look(rows)?;
         Ok(newton)
+    }
+
+    /// Scans so far. Over rows in memory, an iteration counts once, however many products it takes.
+    pub fn all_scans<R: Rows>(&self, rows: &R) -> u64 {
+        self.scans + if rows.are_in_memory() { 0 } else { self.products }
     }
 
     fn look<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
@@ -86,21 +105,23 @@ impl<F: Function> Newton<F> {
     }
 
     /// About what F can still fall by: half of the squared Newton decrement, where there is no kink.
-    pub fn promised(&mut self) -> Result<f64, TrainError> {
-        let ahead = self.look_ahead()?;
-        Ok(self.ahead.insert(ahead).1)
+    pub fn promised<R: Rows>(&mut self, rows: &mut R) -> Result<f64, TrainError> {
+        let ahead = self.look_ahead(rows)?;
+        Ok(self.ahead.insert(ahead).promised)
     }
 
-    fn look_ahead(&mut self) -> Result<(Vec<f64>, f64), TrainError> {
-        match self.ahead.take() {
-            Some(ahead) => Ok(ahead),
-            None => self.function.direction(&self.w, self.watch.as_ref()),
+    fn look_ahead<R: Rows>(&mut self, rows: &mut R) -> Result<Ahead, TrainError> {
+        if let Some(ahead) = self.ahead.take() {
+            return Ok(ahead);
         }
+        let ahead = self.function.direction(&self.w, rows)?;
+        self.products += ahead.products;
+        Ok(ahead)
     }
 
     /// Whether the next step is another look, see [`Function::lacks_columns`].
-    pub fn lacks_columns(&mut self) -> Result<bool, TrainError> {
-        let promised = self.promised()?;
+    pub fn lacks_columns<R: Rows>(&mut self, rows: &mut R) -> Result<bool, TrainError> {
+        let promised = self.promised(rows)?;
         Ok(self.function.lacks_columns(&self.w, promised))
     }
 
@@ -116,7 +137,7 @@ impl<F: Function> Newton<F> {
     }
 
     fn try_step<R: Rows>(&mut self, rows: &mut R, start: &[f64]) -> Result<bool, TrainError> {
-        let (mut direction, mut promised) = self.look_ahead()?;
+        let Ahead { mut direction, mut promised, .. } = self.look_ahead(rows)?;
         if self.function.lacks_columns(&self.w, promised) {
             self.objective = self.look(rows)?;
             return Ok(true);
@@ -125,7 +146,7 @@ impl<F: Function> Newton<F> {
             // No row that would tell has a second derivative here.
             self.cautious = true;
             self.objective = self.look(rows)?;
-            (direction, promised) = self.look_ahead()?;
+            Ahead { direction, promised, .. } = self.look_ahead(rows)?;
         }
         if promised.is_nan() || promised <= 0.0 {
             return Ok(false);

@@ -3,14 +3,14 @@
 //! ```text
 //! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)        d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F
 //! ```
-use super::factor::Factor;
-use super::gram::{Chosen, Gram};
+use super::equations::{Equations, Way};
+use super::gram::Gram;
 use super::line_search::{self, CUTS, Line};
-use super::newton::Function;
+use super::newton::{Ahead, Function};
+use super::scanning::Rows;
 use crate::block::Row;
 use crate::loss::SmoothLoss;
-use crate::newton::Rows;
-use crate::trainer::{TrainError, Watch};
+use crate::trainer::TrainError;
 
 /// The part of F that is not the losses.
 #[derive(Clone, Copy, Debug)]
@@ -108,8 +108,6 @@ pub struct Look<'a, L> {
     pub loss: L,
     /// The rest of F.
     pub part: Quadratic<'a>,
-    /// Σ c L'' x xᵀ.
-    pub gram: Gram,
     /// The gradient.
     pub gradient: Vec<f64>,
     /// w·x of each row, where rows are in memory.
@@ -123,18 +121,12 @@ pub struct Look<'a, L> {
 impl<'a, L: RowLoss> Look<'a, L> {
     /// Bytes of memory for so many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Gram::bytes(size) + 8 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
+        8 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }
 
-    /// Nothing has been looked at; rows have about `len` values.
-    pub fn new(loss: L, part: Quadratic<'a>, len: f64) -> Self {
-        Look { gram: Gram::new(part.ridge.len(), len), ..Look::of_none(loss, part) }
-    }
-
-    /// The same, with a Hessian of no columns but the constant feature until others are chosen.
-    pub fn of_none(loss: L, part: Quadratic<'a>) -> Self {
-        let (gradient, margins, row_gaps, dual_sums) = (Vec::new(), None, (0.0, 0.0), [0.0; 2]);
-        Look { loss, part, gram: Gram::new(1, 1.0), gradient, margins, row_gaps, dual_sums }
+    /// Nothing has been looked at.
+    pub fn new(loss: L, part: Quadratic<'a>) -> Self {
+        Look { loss, part, gradient: Vec::new(), margins: None, row_gaps: (0.0, 0.0), dual_sums: [0.0; 2] }
     }
 
     /// Σ βx + v̄ for the slopes at w as dual variables.
@@ -142,20 +134,18 @@ impl<'a, L: RowLoss> Look<'a, L> {
         w.iter().zip(self.part.ridge).zip(&self.gradient).map(|((w, ridge), g)| ridge * w - g).collect()
     }
 
-    /// Scans at w: the Hessian is that of all columns, or of those that were chosen. Returns ½ Σ ρw² - v̄·w and the
-    /// losses. `each` is called with row and weight.
+    /// Scans at w, and returns ½ Σ ρw² - v̄·w and the losses. `each` is called with number, row, weight and second
+    /// derivative.
     pub fn scan<R: Rows>(
         &mut self,
         (w, majorant): (&[f64], bool),
-        chosen: Option<&Chosen>,
         rows: &mut R,
-        mut each: impl FnMut(Row, f64),
+        mut each: impl FnMut(usize, Row, f64, f64),
     ) -> Result<f64, TrainError> {
-        let Look { loss, part, gram, margins, row_gaps, dual_sums, .. } = self;
+        let Look { loss, part, margins, row_gaps, dual_sums, .. } = self;
         let (last, bias) = (w.len() - 1, part.bias);
         let mut gradient = part.gradient(w);
         let mut losses = 0.0;
-        part.begin_matrix(gram);
         let mut kept = margins.take().filter(|_| rows.are_in_memory()).unwrap_or_default();
         let keeps = rows.are_in_memory();
         kept.clear();
@@ -175,15 +165,8 @@ impl<'a, L: RowLoss> Look<'a, L> {
                 gradient[last] += slope * bias;
                 dual_sums[usize::from(slope < 0.0)] += slope.abs();
             }
-            if second > 0.0 {
-                match chosen {
-                    None => gram.add(row, &[bias], second),
-                    Some(chosen) => gram.add_chosen(row, chosen, bias, second),
-                }
-            }
-            each(row, c);
+            each(i, row, c, second);
         })?;
-        gram.flush();
         *margins = keeps.then_some(kept);
         self.gradient = gradient;
         Ok(self.part.value(w) + losses)
@@ -226,30 +209,42 @@ impl<'a, L: RowLoss> Look<'a, L> {
     }
 }
 
+/// What equations may leave of the gap of the loss that another one stands for.
+const OF_GAP: f64 = 0.5;
+
 /// F with the penalty ½ Σ ρw².
 pub struct Smooth<'a, L> {
     pub(super) look: Look<'a, L>,
-    factor: Factor,
-    /// Whether the last look was at majorants.
+    equations: Equations<'a>,
+    /// F at the last look, and whether that was at majorants.
+    value: f64,
     is_cautious: bool,
-    /// Values of a row, about.
-    pub(super) len: f64,
+    /// How equations are solved.
+    pub(super) way: Way<'a>,
 }
 
 impl<'a, L: RowLoss> Smooth<'a, L> {
-    /// Bytes of memory for so many weights and rows.
+    /// Bytes of memory for so many weights and rows, with the whole Hessian.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Look::<L>::bytes(size, rows) + Factor::bytes(size)
+        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size)
     }
 
-    /// Nothing has been looked at; rows have about `len` values.
-    pub fn new(loss: L, part: Quadratic<'a>, len: f64) -> Self {
-        Smooth { look: Look::new(loss, part, len), factor: Factor::new(part.ridge.len()), is_cautious: true, len }
+    /// Nothing has been looked at.
+    pub fn new(loss: L, part: Quadratic<'a>, way: Way<'a>) -> Self {
+        let equations = Equations::new(part.ridge.len(), way);
+        Smooth { look: Look::new(loss, part), equations, value: 0.0, is_cautious: true, way }
     }
 
     /// Sums of [`RowLoss::gap`] over rows.
     pub fn row_gaps(&self) -> (f64, f64) {
         self.look.row_gaps
+    }
+
+    fn tolerance(&self) -> f64 {
+        match self.way {
+            Way::Conjugate { tolerance, .. } => tolerance,
+            Way::Exact { .. } => 0.0,
+        }
     }
 
     /// ½ Σ ρw² - v̄·w.
@@ -260,19 +255,29 @@ impl<'a, L: RowLoss> Smooth<'a, L> {
 
 impl<L: RowLoss> Function for Smooth<'_, L> {
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError> {
-        self.is_cautious = majorant;
-        self.look.scan((w, majorant), None, rows, |_, _| {})
+        let Smooth { look, equations, is_cautious, value, .. } = self;
+        let bias = look.part.bias;
+        *is_cautious = majorant;
+        equations.begin(look.part);
+        *value = look.scan((w, majorant), rows, |i, row, _, second| {
+            if second > 0.0 {
+                equations.add(i, row, bias, second);
+            }
+        })?;
+        equations.flush();
+        Ok(*value)
     }
 
-    fn direction(&mut self, _w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
-        let Look { gram, gradient, part, .. } = &self.look;
-        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        self.factor.find(gram, part.ridge, watch)?;
-        self.factor.solve(gram, part.ridge, &mut direction);
+    fn direction<R: Rows>(&mut self, _w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
+        let Look { gradient, part, .. } = &self.look;
+        // Another loss that this one stands for has a gap of its own, of which what is left should be a part.
+        let enough = (self.tolerance() * self.value.abs()).max(OF_GAP * self.look.row_gaps.0);
+        let (direction, products) = self.equations.step(*part, gradient, enough, rows)?;
         let ends = gradient.iter().zip(part.ridge).enumerate();
-        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && gram.at(j, j) + ridge == 0.0);
+        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.equations.diagonal(j) + ridge == 0.0);
         let promised = -0.5 * self.look.slope(&direction);
-        Ok((direction, if is_flat && !self.is_cautious { f64::INFINITY } else { promised }))
+        let promised = if is_flat && !self.is_cautious { f64::INFINITY } else { promised };
+        Ok(Ahead { direction, promised, products })
     }
 
     /// But for what an intercept asks of dual variables: Σ g²/(2ρ). With a proximal part, slopes are no dual variables
@@ -283,6 +288,10 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         }
         let squares = self.look.gradient.iter().zip(self.look.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
         squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
+    }
+
+    fn is_dear(&self) -> bool {
+        matches!(self.way, Way::Conjugate { .. })
     }
 
     fn take_margins(&mut self) -> Option<Vec<f64>> {

@@ -3,15 +3,16 @@
 //! Then all of them follow, in memory or by scans. A scan keeps the dual variables of rows and nothing else of them.
 use super::band::Band;
 use super::by_scans::{self, Outcome};
+use super::equations::Way;
 use super::interior_point::{self, InteriorPoint};
-use super::multipliers;
+use super::multipliers::{self, Origin};
 use super::one_output::{Quadratic, Same, Smooth};
 use super::rows::TaskRows;
 use super::sample::{GOOD_START, from_sample};
+use super::scanning::Rows;
 use super::session::Session;
 use crate::budget::{Budget, Reservation};
 use crate::loss::{PiecewiseLinear, Squared};
-use crate::newton::Rows;
 use crate::trainer::{Status, TrainError, Trained};
 
 /// Problems are solved this much further than the whole.
@@ -30,29 +31,32 @@ pub fn train<L: PiecewiseLinear>(
     loss: L,
     rows: &mut TaskRows,
     part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
+    (mut w, duals, way): (Vec<f64>, Vec<f64>, Way),
     budget: &Budget,
     session: &mut Session,
 ) -> Result<Trained, TrainError> {
     let beside = row_bytes(L::TERMS as u64);
     let by_scans = !rows.are_in_memory();
-    if by_scans {
+    if let Way::Exact { len } = way
+        && by_scans
+    {
         match by_scans::train(loss, rows, part, (w, len), budget, session)? {
             Outcome::Ended(status, duals) => return session.finish(rows, duals, status),
             Outcome::GivenUp(given_up) => w = given_up,
         }
     }
     let (tolerance, mut band) = (further(rows) * session.limits.options().tolerance, None);
-    if session.relative_gap() > GOOD_START {
+    let duals = if duals.is_empty() { None } else { Some(of_rows(duals, rows)?) };
+    if duals.is_none() && session.relative_gap() > GOOD_START {
         let sizes = (w.len() as u64, beside, 0);
         (w, band) = from_sample((w, band), rows, sizes, budget, |(w, _), some| {
             let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
-            let w = multipliers::solve(loss, part, (w, len), some, (SAMPLE_TOLERANCE, None), stop)?.w;
+            let w = multipliers::solve(loss, part, (w, way), some, (SAMPLE_TOLERANCE, Origin::default()), stop)?.w;
             let band = if by_scans { Some(Band::of(loss, part, &w, some, Some(tolerance))?) } else { None };
             Ok((w, band))
         })?;
     }
-    all_rows(loss, rows, part, (w, len, band), budget, session)
+    all_rows(loss, rows, part, (w, way, Origin { band, duals }), budget, session)
 }
 
 /// By how much further than asked problems are solved.
@@ -70,7 +74,6 @@ pub fn row_bytes(terms: u64) -> u64 {
 type Found = (Vec<f64>, Vec<f64>, u64);
 
 /// How to go about it.
-#[derive(Clone, Copy)]
 pub struct Turn {
     /// Methods take turns.
     pub number: u32,
@@ -78,8 +81,8 @@ pub struct Turn {
     pub count: Option<usize>,
     /// The gap to be reached.
     pub tolerance: f64,
-    /// Where multipliers begin, if that is known.
-    pub band: Option<Band>,
+    /// Where multipliers begin.
+    pub origin: Origin,
     /// Whether weights to begin with are those of a problem like this one.
     pub is_near: bool,
 }
@@ -92,20 +95,23 @@ pub struct Turn {
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
     part: Quadratic,
-    (w, len): (Vec<f64>, f64),
+    (w, way): (Vec<f64>, Way),
     rows: &mut R,
     turn: Turn,
     stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<Found, TrainError> {
-    let Turn { number, count, tolerance, band, is_near } = turn;
+    let Turn { number, count, tolerance, origin, is_near } = turn;
     let is_first = number.is_multiple_of(2);
-    if count.is_some_and(|count| is_first == (count <= FEW_ROWS)) {
+    // An interior point has a second derivative of every row, from 1e-10 to 1e10 in the end: factors have to be exact.
+    if let Way::Exact { len } = way
+        && count.is_some_and(|count| is_first == (count <= FEW_ROWS))
+    {
         let start = if is_near { w } else { vec![0.0; w.len()] };
         let begun = InteriorPoint::begin(loss, part, start, len, rows)?;
         let found = begun.run(tolerance, stop)?;
         return Ok((found.w, found.duals, found.iterations));
     }
-    let found = multipliers::solve(loss, part, (w, len), rows, (tolerance, band), stop)?;
+    let found = multipliers::solve(loss, part, (w, way), rows, (tolerance, origin), stop)?;
     Ok((found.w, found.duals, found.scans))
 }
 
@@ -114,7 +120,7 @@ fn all_rows<L: PiecewiseLinear>(
     loss: L,
     rows: &mut TaskRows,
     part: Quadratic,
-    (mut w, len, mut band): (Vec<f64>, f64, Option<Band>),
+    (mut w, way, mut origin): (Vec<f64>, Way, Origin),
     budget: &Budget,
     session: &mut Session,
 ) -> Result<Trained, TrainError> {
@@ -123,16 +129,18 @@ fn all_rows<L: PiecewiseLinear>(
     loop {
         // Each method has its turn before both are asked for more than the tolerance should take.
         let tolerance = tolerance * 0.01f64.powi(number as i32 / 2);
-        let turn = Turn { number, count: rows.count(), tolerance, band: band.take(), is_near: false };
+        let origin = std::mem::take(&mut origin);
+        let turn = Turn { number, count: rows.count(), tolerance, origin, is_near: false };
         let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
-        let (found, duals, scans) = solve(loss, part, (w, len), rows, turn, stop)?;
+        let (found, duals, scans) = solve(loss, part, (w, way), rows, turn, stop)?;
         w = found;
         session.keep(&w);
         session.scans += scans;
         rows.let_end();
         let (mut duals, _paid) = by_position(duals, rows, budget)?;
         let ended = session.certify(loss, rows, &w, &mut duals, |_, _| {})?;
-        number += if rows.are_in_memory() { 1 } else { 2 };
+        let has_other = rows.are_in_memory() && matches!(way, Way::Exact { .. });
+        number += if has_other { 1 } else { 2 };
         // Rounding has the last word.
         let settled = (number >= MOST_TURNS).then_some(Status::OutOfPasses);
         if let Some(status) = ended.or(settled) {
@@ -155,4 +163,11 @@ fn by_position(
     let mut duals = vec![0.0; all as usize];
     rows.scan_positions(|position, number, _, _, _| duals[position as usize] = of_rows[number])?;
     Ok((duals, Some(paid)))
+}
+
+/// The other way round.
+fn of_rows(by_position: Vec<f64>, rows: &mut TaskRows) -> Result<Vec<f64>, TrainError> {
+    let mut of_rows = Vec::with_capacity(by_position.len());
+    rows.scan_positions(|position, _, _, _, _| of_rows.push(by_position[position as usize]))?;
+    Ok(of_rows)
 }

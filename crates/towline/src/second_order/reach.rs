@@ -6,9 +6,9 @@
 //! column, which is free to move far, are near.
 use super::factor::Factor;
 use super::gram::Gram;
+use super::scanning::Rows;
 use crate::block::Row;
 use crate::loss::PiecewiseLinear;
-use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// The part of all weight whose rows make up the curvature: those nearest to their kinks.
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use crate::block::{Block, Layout, RowInfo, ValueKind};
     use crate::loss::Hinge;
-    use crate::newton::Scanning;
     use crate::second_order::rows::Subset;
+    use crate::second_order::scanning::Scanning;
     use crate::stop::Stop;
     use crate::trainer::Watch;
     use proptest::prelude::*;

@@ -2,11 +2,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::scanning::{Rows, Scanning, scan_and_choose};
+use super::together::Port;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
-use crate::newton::{Rows, Scanning};
-use crate::store::{BlockId, BlockStore, ReadAhead, Shape};
-use crate::trainer::{Cost, READ_AHEAD, Task, TrainError, Watch};
+use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
+use crate::trainer::{Cost, READ_AHEAD, Status, Task, TrainError, Watch};
 
 /// All rows of a store.
 pub struct StoreRows {
@@ -23,18 +24,20 @@ enum Source {
     Lent,
     Memory(Box<Block>, #[allow(dead_code, reason = "holds what the block takes")] Reservation),
     Scans(Box<ReadAhead>),
+    /// Scans that serve other models as well.
+    Shared(Port),
 }
 
 impl StoreRows {
-    /// Reads everything once if it is to be in memory.
+    /// Reads everything once if it is to be in memory. A row costs about as much as `row_work` values.
     pub fn open(
         store: Arc<dyn BlockStore>,
         in_memory: bool,
-        watch: &Watch,
+        (watch, row_work): (&Watch, u64),
         budget: &Budget,
     ) -> Result<Self, TrainError> {
         let cost = Cost { passes: 1, ..Cost::default() };
-        let scanning = Scanning::new(watch, row_work(&store.shape()));
+        let scanning = Scanning::new(watch, row_work);
         if store.resident().is_some() {
             return Ok(StoreRows { store, source: Source::Lent, scanning, cost });
         }
@@ -69,7 +72,7 @@ impl StoreRows {
         match &self.source {
             Source::Lent => self.store.resident(),
             Source::Memory(block, _) => Some(block),
-            Source::Scans(_) => None,
+            Source::Scans(_) | Source::Shared(_) => None,
         }
     }
 
@@ -79,9 +82,10 @@ impl StoreRows {
         let reader = match source {
             Source::Lent => return store.resident().map_or(Ok(()), |block| visit(block, 0)),
             Source::Memory(block, _) => return visit(block, 0),
+            Source::Shared(port) => return port.scan(1, (scanning, cost), visit),
             Source::Scans(reader) => reader,
         };
-        read(store, reader, 1, (scanning, cost), visit)?;
+        read(store, reader, 1, cost, |block, first| scanning.rows().next().and_then(|()| visit(&block, first)))?;
         cost.passes += 1;
         Ok(())
     }
@@ -90,13 +94,41 @@ impl StoreRows {
     pub fn every_block(
         &mut self,
         step: usize,
-        visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
+        mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let StoreRows { store, source, scanning, cost } = self;
         match source {
-            Source::Scans(reader) => read(store, reader, step, (scanning, cost), visit),
+            Source::Scans(reader) => {
+                let visit = |block: Lent, first| scanning.rows().next().and_then(|()| visit(&block, first));
+                read(store, reader, step, cost, visit)
+            }
+            Source::Shared(port) => port.scan(step, (scanning, cost), visit),
             _ => self.blocks(visit),
         }
+    }
+
+    /// The same rows for one of several models, which gets them through a port.
+    pub fn through(&self, port: Port) -> StoreRows {
+        let StoreRows { store, scanning, cost, .. } = self;
+        StoreRows { store: store.clone(), source: Source::Shared(port), scanning: scanning.clone(), cost: *cost }
+    }
+
+    /// Lends every `step`-th block of those that are not in memory to `visit`, with the position of its first row, until
+    /// that returns false.
+    pub fn lend(&mut self, step: usize, mut visit: impl FnMut(Lent, u64) -> bool) -> Result<(), TrainError> {
+        let StoreRows { store, source, cost, .. } = self;
+        let Source::Scans(reader) = source else { return Ok(()) };
+        let mut is_whole = true;
+        let read = read(store, reader, step, cost, |block, first| {
+            is_whole = visit(block, first);
+            if is_whole { Ok(()) } else { Err(TrainError::Stopped(Status::Interrupted)) }
+        });
+        // Nobody wanted the rest.
+        if is_whole {
+            read?;
+        }
+        cost.passes += u64::from(is_whole && step == 1);
+        Ok(())
     }
 }
 
@@ -109,8 +141,8 @@ fn read(
     store: &Arc<dyn BlockStore>,
     reader: &mut ReadAhead,
     step: usize,
-    (scanning, cost): (&Scanning, &mut Cost),
-    mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
+    cost: &mut Cost,
+    mut visit: impl FnMut(Lent, u64) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
     let mut firsts = Vec::with_capacity(store.blocks().len());
     let mut first = 0;
@@ -126,8 +158,7 @@ fn read(
         let id = block.id().0 as usize;
         cost.bytes_read += store.blocks()[id].stored_bytes;
         // Visits may look within a block as well.
-        if let Err(error) = scanning.rows().next().and_then(|()| visit(&block, firsts[id])) {
-            drop(block);
+        if let Err(error) = visit(block, firsts[id]) {
             reader.forget()?;
             return Err(error);
         }
@@ -255,6 +286,18 @@ impl Rows for TaskRows<'_> {
     fn are_in_memory(&self) -> bool {
         self.known.is_some()
     }
+
+    fn scan_some(&mut self, numbers: &[u32], mut visit: impl FnMut(usize, Row)) -> Result<(), TrainError> {
+        let (Some(known), Some(block)) = (&self.known, self.rows.memory()) else {
+            return scan_and_choose(self, numbers, visit);
+        };
+        let mut counted = self.rows.scanning.rows();
+        for (place, &number) in numbers.iter().enumerate() {
+            counted.next()?;
+            visit(place, block.row(known[number as usize].position as usize));
+        }
+        Ok(())
+    }
 }
 
 /// A row in a scan of the store that knows its margin.
@@ -294,6 +337,15 @@ impl Rows for Subset<'_> {
         for (number, &(i, y, c)) in self.rows.iter().enumerate() {
             counted.next()?;
             visit(number, self.block.row(i as usize), y, c);
+        }
+        Ok(())
+    }
+
+    fn scan_some(&mut self, numbers: &[u32], mut visit: impl FnMut(usize, Row)) -> Result<(), TrainError> {
+        let mut counted = self.scanning.rows();
+        for (place, &number) in numbers.iter().enumerate() {
+            counted.next()?;
+            visit(place, self.block.row(self.rows[number as usize].0 as usize));
         }
         Ok(())
     }

@@ -1,18 +1,21 @@
 //! What a run of one model tells others: steps, certificates, limits, and what comes of it in the end.
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::rows::{Seen, StoreRows, TaskRows};
+use super::scanning::Rows;
 use super::several_outputs;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
-use crate::newton::Rows;
 use crate::penalty::AnyPenalty;
 use crate::solver::RowState;
 use crate::trainer::{
     Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
     TrainError, Trained, WeightsNow, add_row, margins_of, weigh,
 };
+
+/// Time between two saves of the weights.
+const BETWEEN_SAVES: Duration = Duration::from_secs(10);
 
 /// One model in training.
 pub struct Session<'a> {
@@ -40,6 +43,8 @@ pub struct Session<'a> {
     dual_objective: f64,
     /// Weights that are better than those, as far as a solver can tell, and wait for a certificate.
     latest: Option<Vec<f64>>,
+    /// When weights were saved last.
+    saved: Instant,
 }
 
 impl<'a> Session<'a> {
@@ -67,6 +72,7 @@ impl<'a> Session<'a> {
             best: None,
             dual_objective: f64::NEG_INFINITY,
             latest: None,
+            saved: Instant::now(),
         }
     }
 
@@ -80,6 +86,16 @@ impl<'a> Session<'a> {
         let latest = self.latest.get_or_insert_default();
         latest.clear();
         latest.extend_from_slice(w);
+    }
+
+    /// Saves weights from which a run that is killed can go on. What fails now is tried again at the end, and told of
+    /// there.
+    fn save_at_times(&mut self, w: &[f64]) {
+        if let Some(file) = self.task.checkpoint.as_ref().filter(|_| self.saved.elapsed() >= BETWEEN_SAVES) {
+            let no_duals = Duals::in_memory(self.rows * self.task.objective.width() as u64);
+            let _ = file.save(&self.task.objective, self.cost_after(self.scans), &no_duals, w);
+            self.saved = Instant::now();
+        }
     }
 
     /// The run was broken off. Certifies what is left of it if there is time for that; else the last certificate has to
@@ -139,6 +155,7 @@ impl<'a> Session<'a> {
         self.since += part;
         if let Some(w) = w {
             self.keep(w);
+            self.save_at_times(w);
         }
         let scans = self.scans + self.since as u64;
         let nothing;

@@ -1,6 +1,7 @@
 //! From a task with one weight per feature and class to a model.
 use super::class_margins::ClassMargins;
 use super::rows::{StoreRows, TaskRows};
+use super::scanning::Rows;
 use super::session::Session;
 use super::smooth;
 use super::softmax::{self, SoftmaxSum};
@@ -9,7 +10,6 @@ use crate::block::Row;
 use crate::budget::Budget;
 use crate::loss::classes::{ClassLoss, CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
-use crate::newton::Rows;
 use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
 use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};

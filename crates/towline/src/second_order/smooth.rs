@@ -3,12 +3,12 @@ use super::newton::{Function, Newton};
 use super::one_output::{Same, Smooth};
 use super::rows::TaskRows;
 use super::sample::{GOOD_START, from_sample};
+use super::scanning::Rows;
 use super::session::Session;
 use super::sparse::Sparse;
 use super::widen;
 use crate::budget::Budget;
 use crate::loss::SmoothLoss;
-use crate::newton::Rows;
 use crate::trainer::{Status, TrainError, Trained};
 
 /// A sample is solved until the decrement is this part of its objective: its own error is larger.
@@ -63,7 +63,7 @@ impl<L: SmoothLoss> Model for Smooth<'_, Same<L>> {
         rows: &mut R,
         stop: impl FnMut(&[f64], f64) -> bool,
     ) -> Result<(Vec<f64>, u64), TrainError> {
-        widen::approach(self.look.loss.0, self.look.part, (w, self.len), rows, stop)
+        widen::approach(self.look.loss.0, self.look.part, (w, self.way), rows, stop)
     }
 
     fn certify(
@@ -109,8 +109,8 @@ pub fn train<M: Model>(
             let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), gap))?.0;
             let mut newton = Newton::begin(model, w, some)?;
             for _ in 0..SAMPLE_STEPS {
-                let gap = newton.promised()? / newton.objective.abs();
-                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns()?;
+                let gap = newton.promised(some)? / newton.objective.abs();
+                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns(some)?;
                 if is_solved || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(some)? {
                     break;
                 }
@@ -128,9 +128,18 @@ pub fn train<M: Model>(
     let tolerance = session.limits.options().tolerance;
     let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
-        session.scans += newton.scans - std::mem::replace(&mut scans, newton.scans);
+        let so_far = newton.all_scans(rows);
+        session.scans += so_far - std::mem::replace(&mut scans, so_far);
         session.keep(&newton.w);
-        let (gap, promised) = (newton.gap(), newton.promised()?);
+        let gap = newton.gap();
+        if newton.function.is_dear() && gap <= tolerance * newton.objective {
+            rows.let_end();
+            let ended = newton.function.certify(rows, &newton.w, &mut duals, session)?;
+            if let Some(status) = ended {
+                return session.finish(rows, duals, status);
+            }
+        }
+        let promised = newton.promised(rows)?;
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
         session.iterated(0.0, Some(&newton.w), gap.max(promised) / newton.objective);
         let stop = session.reason_to_stop();
@@ -164,7 +173,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     let mut newton = Newton::begin(function, w, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
-        let promised = match newton.promised() {
+        let promised = match newton.promised(rows) {
             Err(TrainError::Stopped(_)) => break,
             promised => promised?,
         };

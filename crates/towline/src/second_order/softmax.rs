@@ -9,15 +9,15 @@ use super::block_gram::BlockGram;
 use super::factor::Factor;
 use super::gram::Gram;
 use super::line_search::{self, CUTS, Line};
-use super::newton::Function;
+use super::newton::{Ahead, Function};
 use super::rows::TaskRows;
+use super::scanning::Rows;
 use super::session::Session;
 use super::smooth::Model;
 use crate::block::Row;
 use crate::loss::classes::{ClassLoss, Softmax};
 use crate::loss::joint::OfClass;
-use crate::newton::Rows;
-use crate::trainer::{Status, TrainError, Watch, add_row, margins_of};
+use crate::trainer::{Status, TrainError, add_row, margins_of};
 
 /// F; the weights of one column lie side by side.
 pub struct SoftmaxSum<'a> {
@@ -102,15 +102,15 @@ impl Function for SoftmaxSum<'_> {
         Ok(penalty + losses)
     }
 
-    fn direction(&mut self, _w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
+    fn direction<R: Rows>(&mut self, _w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
         let SoftmaxSum { classes, ridge, blocks, matrix, factor, gradient, .. } = self;
         blocks.write_to(matrix);
         hold_free_columns(matrix, ridge, *classes);
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        factor.find(matrix, ridge, watch)?;
+        factor.find(matrix, ridge, rows.watch())?;
         factor.solve(matrix, ridge, &mut direction);
         let slope: f64 = direction.iter().zip(gradient.iter()).map(|(d, g)| d * g).sum();
-        Ok((direction, -0.5 * slope))
+        Ok(Ahead { direction, promised: -0.5 * slope, products: 0 })
     }
 
     /// But for what intercepts ask of dual variables: Σ g²/(2ρ).

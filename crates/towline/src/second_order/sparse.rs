@@ -12,10 +12,9 @@ use super::factor::Factor;
 use super::gram::{Chosen, Gram};
 use super::lasso::Lasso;
 use super::line_search::{CUTS, Line};
-use super::newton::Function;
+use super::newton::{Ahead, Function};
 use super::one_output::{Look, Quadratic, RowLoss};
-use crate::block::Row;
-use crate::newton::Rows;
+use super::scanning::Rows;
 use crate::penalty::soft;
 use crate::trainer::{TrainError, Watch};
 
@@ -56,6 +55,8 @@ pub struct Sparse<'a, L> {
     pub(super) look: Look<'a, Curved<L>>,
     /// λ; 0 for a weight that is free.
     bounds: &'a [f64],
+    /// Σ c L'' x xᵀ.
+    gram: Gram,
     /// The working set, if it is not all columns.
     chosen: Option<Chosen>,
     /// Values of a row, on average.
@@ -77,9 +78,11 @@ impl<'a, L: RowLoss> Sparse<'a, L> {
     /// Nothing has been looked at; rows have about `len` values, and L'' is at most `curvature`.
     pub fn new(loss: L, part: Quadratic<'a>, bounds: &'a [f64], (len, curvature): (f64, f64)) -> Self {
         let few = bounds.len() <= FEW_FEATURES;
-        let look = if few { Look::new(Curved(loss), part, len) } else { Look::of_none(Curved(loss), part) };
+        let look = Look::new(Curved(loss), part);
+        // Of no column but the constant feature until others are chosen.
+        let gram = if few { Gram::new(bounds.len(), len) } else { Gram::new(1, 1.0) };
         let chosen = (!few).then(|| Chosen::new(bounds.len() - 1, |_| false));
-        Sparse { look, bounds, chosen, len, squares: Vec::new(), curvature, last_gap: f64::INFINITY, losses: 0.0 }
+        Sparse { look, bounds, gram, chosen, len, squares: Vec::new(), curvature, last_gap: f64::INFINITY, losses: 0.0 }
     }
 
     /// Chooses a working set for w by the gradient that was found last.
@@ -97,7 +100,7 @@ impl<'a, L: RowLoss> Sparse<'a, L> {
         let columns = w.len() - 1;
         let chosen = Chosen::new(columns, |j| w[j] != 0.0 || self.bounds[j] == 0.0 || waits(j));
         let share = chosen.columns().len() as f64 / columns as f64;
-        self.look.gram = Gram::new(chosen.columns().len() + 1, share * self.len + 1.0);
+        self.gram = Gram::new(chosen.columns().len() + 1, share * self.len + 1.0);
         self.chosen = Some(chosen);
     }
 
@@ -137,21 +140,32 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError> {
         self.choose(w);
         let norm: f64 = w.iter().zip(self.bounds).map(|(w, bound)| bound * w.abs()).sum();
-        let Sparse { look, chosen, squares, curvature, .. } = self;
-        let value = if chosen.is_some() && squares.is_empty() {
+        let Sparse { look, gram, chosen, squares, curvature, .. } = self;
+        let bias = look.part.bias;
+        gram.clear();
+        let is_first = chosen.is_some() && squares.is_empty();
+        if is_first {
             squares.resize(w.len(), 0.0);
-            let each = |row: Row, c: f64| row.for_each(|j, x| squares[j as usize] += *curvature * c * x * x);
-            look.scan((w, majorant), chosen.as_ref(), rows, each)?
-        } else {
-            look.scan((w, majorant), chosen.as_ref(), rows, |_, _| {})?
-        };
+        }
+        let value = look.scan((w, majorant), rows, |_, row, c, second| {
+            match chosen {
+                _ if second <= 0.0 => {}
+                None => gram.add(row, &[bias], second),
+                Some(chosen) => gram.add_chosen(row, chosen, bias, second),
+            }
+            if is_first {
+                row.for_each(|j, x| squares[j as usize] += *curvature * c * x * x);
+            }
+        })?;
+        gram.flush();
         self.losses = value - self.look.part.value(w);
         self.last_gap = self.gap(w);
         Ok(norm + value)
     }
 
-    fn direction(&mut self, w: &[f64], watch: Option<&Watch>) -> Result<(Vec<f64>, f64), TrainError> {
-        let Look { gram, gradient, part, .. } = &self.look;
+    fn direction<R: Rows>(&mut self, w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
+        let (gram, watch) = (&self.gram, rows.watch());
+        let Look { gradient, part, .. } = &self.look;
         let (from, gradient) = (self.part(w), self.part(gradient));
         let (ridge, bounds) = (self.part(part.ridge), self.part(self.bounds));
         let pull: Vec<f64> = gradient.iter().map(|g| -g).collect();
@@ -170,7 +184,7 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         }
         // At a minimum it is no less than this, which keeps its digits where the sum cancels.
         let promised = promised.max(0.5 * square);
-        Ok((self.whole(step), promised))
+        Ok(Ahead { direction: self.whole(step), promised, products: 0 })
     }
 
     /// F(w) - D(sβ) with the largest s for which sβ is feasible, but for what an intercept asks of dual variables.

@@ -4,10 +4,11 @@
 //! Newton's method creeps. Losses with the same bounds of their slope and a larger δ have no such trouble. So δ falls
 //! from a residual in the middle of all of them to its own value, and each problem starts at the solution of the one
 //! before.
+use super::equations::Way;
 use super::newton::Newton;
 use super::one_output::{Quadratic, RowLoss, Same, Smooth};
+use super::scanning::Rows;
 use crate::loss::SmoothLoss;
-use crate::newton::Rows;
 use crate::trainer::TrainError;
 
 /// The part of the rows whose residual is below the first δ.
@@ -41,11 +42,11 @@ impl<L: SmoothLoss> RowLoss for Times<L> {
 }
 
 /// Weights from which Newton's method does well, and the scans that they took; `w` itself where it does so from there.
-/// Rows have about `len` values. `stop` is told of each step.
+/// `way` says how equations are solved; `stop` is told of each step.
 pub fn approach<L: SmoothLoss, R: Rows>(
     loss: L,
     part: Quadratic,
-    (mut w, len): (Vec<f64>, f64),
+    (mut w, way): (Vec<f64>, Way),
     rows: &mut R,
     mut stop: impl FnMut(&[f64], f64) -> bool,
 ) -> Result<(Vec<f64>, u64), TrainError> {
@@ -62,10 +63,10 @@ pub fn approach<L: SmoothLoss, R: Rows>(
     };
     drop(sizes);
     while let Some((wide, factor)) = loss.widened(radius) {
-        let mut newton = Newton::begin(Smooth::new(Times(Same(wide), factor), part, len), w, rows)?;
+        let mut newton = Newton::begin(Smooth::new(Times(Same(wide), factor), part, way), w, rows)?;
         let (mut steps, mut stopped) = (0, false);
         while steps < MOST_STEPS {
-            let left = newton.promised()? / newton.objective.abs();
+            let left = newton.promised(rows)? / newton.objective.abs();
             if left.is_nan() || left <= SOLVED {
                 break;
             }
@@ -75,7 +76,7 @@ pub fn approach<L: SmoothLoss, R: Rows>(
                 break;
             }
         }
-        scans += newton.scans;
+        scans += newton.all_scans(rows);
         w = newton.w;
         if stopped {
             break;

@@ -12,10 +12,10 @@
 use super::gram::Gram;
 use super::reach::{Metric, to_kink};
 use super::rows::{Seen, Subset};
+use super::scanning::Scanning;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
 use crate::loss::PiecewiseLinear;
-use crate::newton::Scanning;
 use crate::store::Shape;
 
 /// The part of a full set that stays when nearer rows need room.

@@ -2,14 +2,12 @@
 use std::sync::Arc;
 
 use super::recipes::by_coordinates;
-use super::unlearnt::by_scan as unlearnt_by_scan;
 use super::{
     Cost, Limits, Observer, Plan, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
 };
 use crate::budget::{Budget, Reservation};
-use crate::newton;
 use crate::objective::Objective;
-use crate::second_order::{self, Candidate};
+use crate::second_order::{self, Candidate, Matrix};
 use crate::store::BlockStore;
 
 /// More models than this are not read for one after the other without a try.
@@ -49,11 +47,7 @@ impl Choice {
             Solver::Auto => second_order::candidate(store, objective, None, budget),
             solver => {
                 let found = second_order::candidate(store, objective, Some(solver), budget);
-                if found.is_none() && solver == Solver::Newton && newton::can_train(objective).is_ok() {
-                    let why = "conjugate gradients: the Hessian does not fit".to_string();
-                    return Ok(Choice { solver, why, candidate: None });
-                }
-                Some(found.ok_or_else(|| second_order::refusal(store, objective, solver, budget))?)
+                Some(found.ok_or_else(|| second_order::refusal(store, objective, (solver, true), budget))?)
             }
         };
         // Models by scans read the rows one after the other, a few times each; dual coordinate descent reads them for all.
@@ -62,7 +56,7 @@ impl Choice {
         };
         let candidate = candidate.map(|found| Candidate { after_dual: found.after_dual || shares(&found), ..found });
         let size = |candidate: &Candidate| match objective.width() {
-            _ if candidate.by_rows => format!("{} rows", shape.rows),
+            _ if candidate.matrix == Matrix::Rows => format!("{} rows", shape.rows),
             1 => format!("{} features", shape.columns),
             _ if candidate.solver == Solver::Gram => format!("{} features", shape.columns),
             classes => {
@@ -71,10 +65,14 @@ impl Choice {
         };
         Ok(match candidate {
             Some(found) if asked != Solver::Auto || !found.after_dual => {
-                Choice { solver: found.solver, why: format!("{} are few", size(&found)), candidate }
+                let why = match found.matrix {
+                    Matrix::Heavy(_) => format!("conjugate gradients, since {} are many", size(&found)),
+                    _ => format!("{} are few", size(&found)),
+                };
+                Choice { solver: found.solver, why, candidate }
             }
             Some(found) => {
-                let why = format!("{} are not few; {} if that is slow", size(&found), found.solver.name());
+                let why = format!("{} are not few; {} if that is slow", size(&found), found.name());
                 Choice { solver: Solver::Dual, why, candidate }
             }
             // Whether by rows or by columns is for the plan to say.
@@ -98,7 +96,6 @@ impl Choice {
                 let needs = second_order::needs(store, objective, found, models as u64, budget);
                 (Plan::of_second_order(store, objective, needs, models as u64, budget), models)
             }
-            // The trust region of Newton's method plans for itself.
             _ => Plan::for_solver(store, objective, asked, models, budget)
                 .map_err(|error| least_of_any(error, store, objective, asked, budget))?,
         };
@@ -120,26 +117,6 @@ pub(super) fn train_alike(
             by_second_order(store, tasks, &found, options, budget, observer)
         }
         Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
-        Choice { solver: Solver::Newton, .. } => {
-            let weights = 8 * (store.shape().columns + 1) * (tasks.len() as u64 - 1);
-            let _finished = budget.reserve("weights of models that are done", weights)?;
-            let limits = Limits::new(options);
-            let mut all: Vec<Trained> = Vec::with_capacity(tasks.len());
-            for (number, task) in tasks.iter().enumerate() {
-                if let (Some(status), Some(last)) = (limits.look(), all.last()) {
-                    let how = (status, Solver::Newton, last.cost);
-                    all.append(&mut unlearnt_by_scan(store, &tasks[number..], how, limits.watch(), budget)?);
-                    break;
-                }
-                let rest = TrainOptions { max_time: limits.rest(), ..options.with_tasks(Vec::new()) };
-                let mut trained = newton::train_task(store.clone(), task, &rest, budget, observer)?;
-                if tasks.len() > 1 {
-                    trained.keep_only_weights();
-                }
-                all.push(trained);
-            }
-            Ok(all)
-        }
         Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer)
             .map_err(|error| least_of_any(error, &**store, &tasks[0].objective, options.solver, budget)),
     }
@@ -170,7 +147,7 @@ fn least_of_any(
 ) -> TrainError {
     let TrainError::Budget(refused) = &error else { return error };
     let Some(other) = second_order::solver_of(objective).filter(|_| asked == Solver::Auto) else { return error };
-    match second_order::refusal(store, objective, other, budget) {
+    match second_order::refusal(store, objective, (other, false), budget) {
         TrainError::Budget(less) if less.least_bytes < refused.least_bytes => less.into(),
         _ => error,
     }
@@ -284,24 +261,38 @@ fn dual_first(
     if !all.iter().any(slow) {
         return Ok(all);
     }
-    observer.note(&format!("coordinate descent is slow on these rows; going on with {}", other.solver.name()));
-    let rest = limits.rest();
+    observer.note(&format!("coordinate descent is slow on these rows; going on with {}", other.name()));
+    let options = TrainOptions { max_time: limits.rest(), ..options.with_tasks(Vec::new()) };
+    let mut paid = Vec::new();
+    let mut again = Vec::new();
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| slow(trained)) {
         let is_known = trained.certificate.relative_gap() <= SOME_GAP;
-        let again = Task {
+        // Multipliers go on from dual variables wherever they are: each of their problems makes the bound better.
+        let is_worth = other.is_iterative() && (is_known || other.solver == Solver::Multipliers);
+        let duals = Some(trained.take_duals()).filter(|start| is_worth && !start.is_empty());
+        let start = duals.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
+        let (start, reserved) = start.unzip();
+        paid.push(reserved);
+        again.push(Task {
             start_weights: if is_known { trained.weights.clone() } else { Vec::new() },
+            start,
             rows: task.rows.clone(),
             checkpoint: task.checkpoint.clone(),
             ..Task::new(task.objective.clone())
-        };
-        let options = TrainOptions { max_time: rest, ..options.with_tasks(Vec::new()) };
-        let mut after = After { before: trained.cost, observer: &mut *observer };
-        let tasks = std::slice::from_ref(&again);
-        let found = second_order::train_all(store.clone(), tasks, other, &options, budget, &mut after)?;
-        for better in found {
-            let cost = better.cost.with(&trained.cost);
-            *trained = Trained { cost, ..better };
+        });
+    }
+    let before = Cost::of_all(all.iter().map(|trained| trained.cost));
+    let mut after = After { before, observer };
+    let found = second_order::train_all(store.clone(), &again, other, &options, budget, &mut after)?;
+    for (trained, mut better) in all.iter_mut().filter(|trained| slow(trained)).zip(found) {
+        better.cost = better.cost.with(&trained.cost);
+        let bound = better.certificate.dual_objective.max(trained.certificate.dual_objective);
+        // A run that had to end may not have come as far as coordinate descent.
+        if trained.certificate.objective < better.certificate.objective {
+            (better.weights, better.certificate) = (std::mem::take(&mut trained.weights), trained.certificate);
         }
+        better.certificate.dual_objective = bound;
+        *trained = better;
     }
     Ok(all)
 }

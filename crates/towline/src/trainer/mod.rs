@@ -60,7 +60,7 @@ pub(crate) use problem::{Certify, LookBack, OwnRows, Problem};
 pub(crate) use problem_rows::{ProblemRows, renumber};
 pub(crate) use proximal::Proximal;
 pub(crate) use proximal_certificate::{ProximalScan, Scanned, balance};
-pub use recipes::{train, train_all};
+pub use recipes::{train, train_all, train_by_newton};
 pub(crate) use side_by_side::{Plain, SideBySide, add_row, insert_columns, margins_of};
 pub(crate) use single::Single;
 pub use solver::Solver;

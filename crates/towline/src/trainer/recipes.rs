@@ -33,6 +33,17 @@ pub fn train(
     Ok(train_all(store, options, budget, observer)?.swap_remove(0))
 }
 
+/// The same by Newton's method, for what solves one convex problem after the other.
+pub fn train_by_newton(
+    store: Arc<dyn BlockStore>,
+    given: &TrainOptions,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<Trained, TrainError> {
+    let options = TrainOptions { solver: Solver::Newton, ..given.with_tasks(Vec::new()) };
+    Ok(train_alike(&store, &given.tasks[..1], &options, budget, observer)?.swap_remove(0))
+}
+
 /// Trains all models on `store` within `budget`, as many at a time as there is room for.
 pub fn train_all(
     store: Arc<dyn BlockStore>,

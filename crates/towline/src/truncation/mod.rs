@@ -11,7 +11,7 @@ mod survey;
 
 pub use outer::{ConvexTrainer, train};
 pub(crate) use outer::{Known, Origin, fits, train_from};
-pub(crate) use start::{FirstModel, Sample, first_model, weights_of};
+pub(crate) use start::{FirstModel, Sample, first_model};
 pub(crate) use survey::Ceiling;
 
 /// How the series begins.
