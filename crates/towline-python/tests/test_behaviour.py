@@ -175,7 +175,9 @@ def test_the_budget_holds_for_what_comes_on_top_of_arrays(cancer):
     least = int(re.search(r"memory=(\d+)", str(caught.value))[1])
     assert least < 150 * len(y)
     by_rows = towline.LinearSVC(solver="dual")
-    np.testing.assert_array_equal(clone(by_rows).set_params(memory=least).fit(X, y).coef_, by_rows.fit(X, y).coef_)
+    little, much = clone(by_rows).set_params(memory=least).fit(X, y), by_rows.fit(X, y)
+    # The least budget has room for one vector, which is not summed anew after a certificate.
+    np.testing.assert_allclose(little.coef_, much.coef_, rtol=1e-9)
     # What solver suits the data depends on the memory, and the optimum does not.
     small, large = (towline.LinearSVC(memory=memory, tol=1e-8).fit(X, y) for memory in (least, None))
     assert small.solver_ == "dual" and large.solver_ == "newton"
