@@ -24,7 +24,7 @@ pub struct Certificate {
     pub dual_objective: f64,
     /// The best multiple of w: what the model is.
     pub multiple: f64,
-    /// Rows whose dual variable is not 0.
+    /// Support vectors: rows whose dual variable is more than a millionth of c. Interior points leave a trace of all others.
     pub support: u64,
     /// Where there is no penalty at all: the bound is for weights of at most this norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +92,11 @@ pub fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 
+/// Whether a row of weight `c` with this dual variable, or the sum of their sizes, is a support vector.
+pub fn is_support(beta: f64, c: f64) -> bool {
+    beta.abs() > 1e-6 * c
+}
+
 /// What a scan over all rows has found so far, for R = ½‖w‖².
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan {
@@ -112,8 +117,8 @@ impl Scan {
         if beta != 0.0 {
             row.add_to(v, beta);
             v[last] += beta * bias;
-            self.support += 1;
         }
+        self.support += u64::from(is_support(beta, c));
         z
     }
 

@@ -6,7 +6,7 @@
 //! Higham 2002, section 2.2). Dual objectives rise from step to step, and `-L*(-β/c) ≤ L(0)`, so that
 //! `½‖v‖² ≤ F(0) - D` of the start at any time, and with that V for ‖v‖ it is `e ≤ 3uV` per step; 4 leaves room for what is of second order. After 1e9 steps ½e² is
 //! 1e-13 of V².
-use super::certificate::{Certificate, Losses, sq_norm};
+use super::certificate::{Certificate, Losses, is_support, sq_norm};
 use super::link::Link;
 use crate::block::Row;
 use crate::loss::Loss;
@@ -104,8 +104,8 @@ impl Link for Lean {
         let z = if self.scan.sums { 0.0 } else { self.margin(row) };
         self.scan.losses.add(loss, y, c, z);
         self.scan.conjugates -= loss.dual_value(y, beta, c);
+        self.scan.support += u64::from(is_support(beta, c));
         if beta != 0.0 {
-            self.scan.support += 1;
             self.scan.products += beta * z;
             if self.scan.sums {
                 let last = self.w.len() - 1;

@@ -9,7 +9,7 @@
 //!
 //! Without any penalty v = 0 would have to hold, which no scaling reaches. There the bound is for weights of norm at most
 //! twice that of w: `F(w') ≥ -Σ c_i L*(-β_i/c_i) - 2‖w‖‖v‖` for all of those. By convexity, at most k times that gap is left to win within k times that distance.
-use super::certificate::{Certificate, Losses};
+use super::certificate::{Certificate, Losses, is_support};
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
@@ -113,7 +113,7 @@ impl ProximalScan {
         }
         let mass: f64 = duals.iter().map(|beta| beta.abs()).sum();
         self.dual_mass += mass;
-        self.support += u64::from(mass > 0.0);
+        self.support += u64::from(is_support(mass, c));
     }
 
     /// Adds a row whose margin is known, and returns what its dual variable is in Σ βx, which is summed elsewhere.
@@ -126,7 +126,7 @@ impl ProximalScan {
             *sum += loss.dual_value(y, scale * beta, c);
         }
         self.dual_mass += beta.abs();
-        self.support += u64::from(beta != 0.0);
+        self.support += u64::from(is_support(beta, c));
         beta
     }
 
