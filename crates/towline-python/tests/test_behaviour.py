@@ -170,10 +170,12 @@ def test_warm_starts_of_classifiers(multi_class):
 
 def test_the_budget_holds_for_what_comes_on_top_of_arrays(cancer):
     X, y = cancer
-    with pytest.raises(MemoryError, match=r"use memory=\d+ or more") as caught:
-        towline.LinearSVC(memory="1K").fit(X, y)
-    least = int(re.search(r"memory=(\d+)", str(caught.value))[1])
-    assert least < 150 * len(y)
+    for estimator in (towline.LinearSVC(), towline.LinearSVC(solver="dual")):
+        with pytest.raises(MemoryError, match=r"use memory=\d+ or more") as caught:
+            clone(estimator).set_params(memory="1K").fit(X, y)
+        least = int(re.search(r"memory=(\d+)", str(caught.value))[1])
+        assert least < 150 * len(y)
+        assert clone(estimator).set_params(memory=least).fit(X, y).gap_ <= 1e-4
     by_rows = towline.LinearSVC(solver="dual")
     little, much = clone(by_rows).set_params(memory=least).fit(X, y), by_rows.fit(X, y)
     # The least budget has room for one vector, which is not summed anew after a certificate.
