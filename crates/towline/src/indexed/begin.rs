@@ -17,7 +17,7 @@ use crate::truncation::{FirstModel, Sample};
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
 /// the others w turns away from them. The sample alone did not end
-/// that on kddcup99; ARCHITECTURE.md says what else was needed.
+/// that on kddcup99; docs/decisions/062 says what else was needed.
 pub fn with_first_model<L: Loss, S: BlockSolver<L>>(
     rounds: &mut Rounds<L, S>,
     (sample, first): (&Sample, &FirstModel),
