@@ -85,12 +85,14 @@ impl Quality {
                 )
             }
             Quality::Several(q) => format!(
-                "root mean square error {:.6} of {} rows and {} targets",
-                q.rmse,
+                "root mean square error {} of {} rows and {} targets",
+                show::measure(q.rmse),
                 show::count(q.rows),
                 q.targets.len()
             ),
-            Quality::Numbers(q) => format!("root mean square error {:.6} of {} rows", q.rmse, show::count(q.rows)),
+            Quality::Numbers(q) => {
+                format!("root mean square error {} of {} rows", show::measure(q.rmse), show::count(q.rows))
+            }
         }
     }
 }
@@ -209,8 +211,8 @@ fn text(model: &Model, quality: &Quality) -> String {
         Quality::Several(q) => {
             let share = |r2: Option<f64>| r2.map_or("a target is always the same".into(), |r2| format!("{r2:.6}"));
             line("rows", show::count(q.rows));
-            line("RMSE", format!("{:.6}", q.rmse));
-            line("MAE", format!("{:.6}", q.mae));
+            line("RMSE", show::measure(q.rmse));
+            line("MAE", show::measure(q.mae));
             line("mean R²", share(q.r2));
             for TargetQuality { name, quality: target } in &q.targets {
                 line(name, format!("RMSE {:.6}, MAE {:.6}, R² {}", target.rmse, target.mae, share(target.r2)));

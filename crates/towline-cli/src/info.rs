@@ -106,7 +106,7 @@ fn model_text(model: &Model) -> String {
             header.certificate.map_or("unknown: one pass over a stream".to_string(), |certificate| {
                 let (objective, gap) = (certificate.objective, certificate.relative_gap());
                 let outliers = if header.objective.truncate.is_some() { " without its outliers" } else { "" };
-                format!("{objective:.6}, at most {gap:.2e} of it above the optimum{outliers}")
+                format!("{}, at most {gap:.2e} of it above the optimum{outliers}", show::measure(objective))
             }),
         ),
         line("status", format!("{:?}", header.status).to_lowercase()),

@@ -40,6 +40,11 @@ pub fn table(rows: &[(String, String)]) -> String {
     text
 }
 
+/// An objective or an error, with digits that tell something where it is small.
+pub fn measure(x: f64) -> String {
+    if x != 0.0 && x.abs() < 1e-3 { format!("{x:.6e}") } else { format!("{x:.6}") }
+}
+
 /// A number without more digits than it needs.
 pub fn number(x: f64) -> String {
     if x == x.trunc() && x.abs() < 1e15 {
@@ -51,6 +56,12 @@ pub fn number(x: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn small_measures_keep_their_digits() {
+        let shown = [0.0, 12.5, 0.001, 2.761e-9].map(super::measure);
+        assert_eq!(shown, ["0.000000", "12.500000", "0.001000", "2.761000e-9"]);
+    }
+
     #[test]
     fn counts_have_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(super::count), ["0", "999", "1,000", "1,234,567"]);

@@ -92,8 +92,8 @@ pub fn text(
     if let Some(certificate) = header.certificate {
         let bound = if is_baseline { "lower bound" } else { "dual objective" };
         lines.extend([
-            line("objective", format!("{:.6}", certificate.objective)),
-            line(bound, format!("{:.6}", certificate.dual_objective)),
+            line("objective", show::measure(certificate.objective)),
+            line(bound, show::measure(certificate.dual_objective)),
             line("relative gap", format!("{:.2e}", certificate.relative_gap())),
             line("support rows", show::count(certificate.support)),
         ]);

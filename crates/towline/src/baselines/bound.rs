@@ -8,7 +8,7 @@ use crate::block::Row;
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::penalty::Penalty;
-use crate::trainer::Certificate;
+use crate::trainer::{Certificate, SupportCount};
 
 /// The s that are tried.
 const SHARES: [f64; 12] = [1.0, 0.998, 0.99, 0.97, 0.92, 0.84, 0.7, 0.5, 0.3, 0.1, 0.03, 0.0];
@@ -23,14 +23,21 @@ pub struct SlopeScan<'a> {
     masses: [f64; 2],
     dual_values: [[f64; SHARES.len()]; 2],
     losses: f64,
-    support: u64,
+    support: SupportCount,
 }
 
 impl<'a> SlopeScan<'a> {
     /// Begins a scan at `w`; the two of `v` are scratch. All have a last entry for the constant feature.
     pub fn new(objective: &'a Objective, w: &'a [f64], v: [&'a mut [f64]; 2]) -> Self {
-        let mut scan =
-            SlopeScan { objective, w, v, masses: [0.0; 2], dual_values: Default::default(), losses: 0.0, support: 0 };
+        let mut scan = SlopeScan {
+            objective,
+            w,
+            v,
+            masses: [0.0; 2],
+            dual_values: Default::default(),
+            losses: 0.0,
+            support: SupportCount::default(),
+        };
         scan.v.iter_mut().for_each(|v| v.fill(0.0));
         scan
     }
@@ -51,8 +58,8 @@ impl<'a> SlopeScan<'a> {
             row.add_to(self.v[side], beta);
             self.v[side][last] += beta * bias;
             self.masses[side] += beta.abs();
-            self.support += 1;
         }
+        self.support.add(beta, c);
     }
 
     /// The certificate: F at w, and the best of the bounds.
@@ -73,7 +80,7 @@ impl<'a> SlopeScan<'a> {
             // A bound that is not finite is none; 0 is always one.
             dual_objective: shares.map(bound).filter(|bound| bound.is_finite()).fold(0.0, f64::max),
             multiple: 1.0,
-            support,
+            support: support.count(),
             radius: None,
         }
     }

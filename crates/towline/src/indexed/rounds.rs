@@ -261,7 +261,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
     /// Where rows wait on disk though many are idle, those stop to be active. With them neither w nor the dual objective changes, and the rest may fit into memory.
     fn compact_if_parted(&mut self, sums: &Sums, pages: &mut PageCache) -> Result<(), TrainError> {
         let rows = self.active.rows();
-        if !self.active.is_parted() || (rows - sums.support) as f64 <= IDLE_PART * rows as f64 {
+        if !self.active.is_parted() || (rows - sums.support.count()) as f64 <= IDLE_PART * rows as f64 {
             return Ok(());
         }
         let weights = &self.weights;

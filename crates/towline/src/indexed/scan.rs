@@ -7,7 +7,7 @@ use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
 use crate::store::StoreError;
-use crate::trainer::{Certificate, Identity, Link, TrainError, Watch};
+use crate::trainer::{Certificate, Identity, Link, SupportCount, TrainError, Watch};
 use crate::truncation::Ceiling;
 
 /// Sums over rows at fixed weights.
@@ -26,7 +26,7 @@ pub struct Sums {
     /// Rows that are outliers under just one of w and wᵗ.
     pub crossed: u64,
     /// Rows with a dual variable.
-    pub support: u64,
+    pub support: SupportCount,
     /// Rows that were not active and should have been.
     pub missing: u64,
 }
@@ -44,7 +44,7 @@ impl Sums {
             objective,
             dual_objective: objective - self.gap,
             multiple: 1.0,
-            support: self.support,
+            support: self.support.count(),
             radius: None,
         }
     }
@@ -67,7 +67,7 @@ impl Sums {
             self.reference_losses += c * loss.value(y, reference);
             self.gap += loss.gap(y, z, beta, c);
         }
-        self.support += u64::from(beta != 0.0);
+        self.support.add(beta, c);
     }
 }
 

@@ -44,6 +44,11 @@ impl Loss for Hinge {
     }
 
     #[inline]
+    fn clearance(&self, y: f64, z: f64) -> f64 {
+        y * z
+    }
+
+    #[inline]
     fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let (alpha, m) = (y * beta, 1.0 - y * z);
         if alpha == 0.0 {

@@ -23,6 +23,12 @@ pub trait JointLoss: Copy + Send + Sync + 'static {
     /// How far margins may move before the dual variables would leave their corner; 0 if they are in none.
     fn slack(&self, target: &[f64], margins: &[f64], duals: &[f64], c: f64) -> f64;
 
+    /// The margin as a part of the one from which on the row costs nothing; -∞ for a loss that has no such margin.
+    fn clearance(&self, target: &[f64], margins: &[f64]) -> f64 {
+        let _ = (target, margins);
+        f64::NEG_INFINITY
+    }
+
     /// The largest curvature: that of L along any direction is at most this.
     fn curvature(&self) -> f64;
 
@@ -73,6 +79,10 @@ impl<M: ClassLoss> JointLoss for OfClass<M> {
 
     fn slack(&self, target: &[f64], margins: &[f64], duals: &[f64], c: f64) -> f64 {
         self.0.slack(target[0] as usize, margins, duals, c)
+    }
+
+    fn clearance(&self, target: &[f64], margins: &[f64]) -> f64 {
+        self.0.clearance(target[0] as usize, margins)
     }
 
     fn curvature(&self) -> f64 {

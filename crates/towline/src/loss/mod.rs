@@ -63,7 +63,7 @@ pub use squared_hinge::SquaredHinge;
 /// A convex loss of one margin, with its dual.
 ///
 /// `y` is the target, `z` = w·x the margin, `beta` the row's dual variable, `c` > 0 its weight. Seven methods are the
-/// mathematics; the last four follow from them and are methods only because a loss may know a stabler form.
+/// mathematics; the last five follow from them and are methods only because a loss may know a stabler form.
 pub trait Loss: Copy + Send + Sync + 'static {
     /// L(y, z).
     fn value(&self, y: f64, z: f64) -> f64;
@@ -99,6 +99,12 @@ pub trait Loss: Copy + Send + Sync + 'static {
     fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let _ = (y, z, beta, c);
         0.0
+    }
+
+    /// The margin as a part of the one from which on the row costs nothing; -∞ for a loss that has no such margin.
+    fn clearance(&self, y: f64, z: f64) -> f64 {
+        let _ = (y, z);
+        f64::NEG_INFINITY
     }
 
     /// The row's term of the dual objective, -cL*(-β/c).

@@ -45,6 +45,11 @@ impl Loss for SquaredHinge {
     }
 
     #[inline]
+    fn clearance(&self, y: f64, z: f64) -> f64 {
+        y * z
+    }
+
+    #[inline]
     fn slack(&self, y: f64, z: f64, beta: f64, _c: f64) -> f64 {
         if beta == 0.0 { (y * z - 1.0).max(0.0) } else { 0.0 }
     }

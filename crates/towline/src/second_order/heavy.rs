@@ -22,8 +22,10 @@ pub struct Heavy {
     pub columns: Chosen,
     /// How many values of a row are theirs, on average.
     pub len: f64,
-    /// How many rows have each column, the constant feature included.
-    pub counts: Vec<u32>,
+    /// How many rows there are.
+    pub rows: u64,
+    /// The mean square of the values of each column that are not 0; 1 for the constant feature.
+    pub mean_squares: Vec<f64>,
 }
 
 impl Heavy {
@@ -35,15 +37,15 @@ impl Heavy {
 
     /// None of so many columns: the preconditioner is a diagonal.
     pub fn none(columns: usize) -> Heavy {
-        Heavy { columns: Chosen::new(columns, |_| false), len: 0.0, counts: vec![1; columns + 1] }
+        Heavy { columns: Chosen::new(columns, |_| false), len: 0.0, rows: 1, mean_squares: vec![1.0; columns + 1] }
     }
 
     /// The heaviest columns, `most` of them or as many as are worth it; one scan.
     pub fn of(rows: &mut StoreRows, most: u64) -> Result<Heavy, TrainError> {
         let shape = rows.store().shape();
         let size = shape.columns as usize;
-        let (mut squares, mut counts) = (vec![0.0; size], vec![0u32; size + 1]);
-        counts[size] = u32::try_from(shape.rows).unwrap_or(u32::MAX);
+        let (mut squares, mut counts) = (Vec::with_capacity(size + 1), vec![0u32; size]);
+        squares.resize(size, 0.0);
         let scanning = rows.scanning.clone();
         let mut counted = scanning.rows();
         rows.blocks(|block, _| {
@@ -77,6 +79,9 @@ impl Heavy {
         }
         order.truncate(taken);
         order.sort_unstable();
-        Ok(Heavy { columns: Chosen::new(size, |j| order.binary_search(&(j as u32)).is_ok()), len, counts })
+        let columns = Chosen::new(size, |j| order.binary_search(&(j as u32)).is_ok());
+        squares.iter_mut().zip(&counts).for_each(|(square, &count)| *square /= f64::from(count.max(1)));
+        squares.push(1.0);
+        Ok(Heavy { columns, len, rows: shape.rows, mean_squares: squares })
     }
 }

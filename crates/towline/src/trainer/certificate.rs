@@ -8,6 +8,7 @@
 //! and the model is the best of them: far from the optimum, and at large C, that closes much of the gap.
 use serde::{Deserialize, Serialize};
 
+use super::support::SupportCount;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::solver::RowState;
@@ -24,7 +25,7 @@ pub struct Certificate {
     pub dual_objective: f64,
     /// The best multiple of w: what the model is.
     pub multiple: f64,
-    /// Support vectors: rows whose dual variable is more than a millionth of c. Interior points leave a trace of all others.
+    /// Support vectors: rows whose dual variable is more than a trace.
     pub support: u64,
     /// Where there is no penalty at all: the bound is for weights of at most this norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,28 +52,46 @@ impl Certificate {
     }
 }
 
+/// Margins may miss 1 by rounding, and then a large C would make something of nothing.
+const SAFE: f64 = 1.0 + 1e-11;
+
 /// The losses of rows at several multiples of one weight vector.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Losses([f64; MULTIPLES.len()]);
+///
+/// One more multiple is known only in the end: the least for which all margins are so large that nothing is lost. Where
+/// classes can be separated and values are large, the optimum is tiny, and no fixed multiple is near enough.
+#[derive(Clone, Copy, Debug)]
+pub struct Losses {
+    sums: [f64; MULTIPLES.len()],
+    /// The least margin, as a part of the one from which on nothing is lost.
+    least_margin: f64,
+}
+
+impl Default for Losses {
+    fn default() -> Self {
+        Losses { sums: [0.0; MULTIPLES.len()], least_margin: f64::INFINITY }
+    }
+}
 
 impl Losses {
     /// Adds a row with margin z.
     #[inline]
     pub fn add<L: Loss>(&mut self, loss: L, y: f64, c: f64, z: f64) {
-        for (sum, multiple) in self.0.iter_mut().zip(MULTIPLES) {
+        for (sum, multiple) in self.sums.iter_mut().zip(MULTIPLES) {
             *sum += c * loss.value(y, multiple * z);
         }
+        self.least_margin = self.least_margin.min(loss.clearance(y, z));
     }
 
     /// Adds a row whose loss at each multiple of its margins is known otherwise.
     #[inline]
-    pub fn add_each(&mut self, mut value: impl FnMut(f64) -> f64) {
-        self.0.iter_mut().zip(MULTIPLES).for_each(|(sum, multiple)| *sum += value(multiple));
+    pub fn add_each(&mut self, clearance: f64, mut value: impl FnMut(f64) -> f64) {
+        self.sums.iter_mut().zip(MULTIPLES).for_each(|(sum, multiple)| *sum += value(multiple));
+        self.least_margin = self.least_margin.min(clearance);
     }
 
     /// The losses where all margins are 0.
     pub fn at_zero(&self) -> f64 {
-        let at_zero = self.0.iter().zip(MULTIPLES).find(|&(_, multiple)| multiple == 0.0);
+        let at_zero = self.sums.iter().zip(MULTIPLES).find(|&(_, multiple)| multiple == 0.0);
         at_zero.map_or(f64::INFINITY, |(&loss, _)| loss)
     }
 
@@ -83,7 +102,9 @@ impl Losses {
 
     /// The least F among the multiples t of weights with R(tw) = at + bt², and which it is.
     pub fn best_along(&self, a: f64, b: f64) -> (f64, f64) {
-        let objectives = self.0.iter().zip(MULTIPLES).map(|(&loss, t)| (t * a + t * t * b + loss, t));
+        let separating = Some((0.0, SAFE / self.least_margin)).filter(|(_, t)| *t > 0.0 && t.is_finite());
+        let all = self.sums.iter().copied().zip(MULTIPLES).chain(separating);
+        let objectives = all.map(|(loss, t)| (t * a + t * t * b + loss, t));
         objectives.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 1.0))
     }
 }
@@ -92,17 +113,12 @@ pub fn sq_norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum()
 }
 
-/// Whether a row of weight `c` with this dual variable, or the sum of their sizes, is a support vector.
-pub fn is_support(beta: f64, c: f64) -> bool {
-    beta.abs() > 1e-6 * c
-}
-
 /// What a scan over all rows has found so far, for R = ½‖w‖².
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan {
     losses: Losses,
     conjugates: f64,
-    support: u64,
+    support: SupportCount,
 }
 
 impl Scan {
@@ -118,7 +134,7 @@ impl Scan {
             row.add_to(v, beta);
             v[last] += beta * bias;
         }
-        self.support += u64::from(is_support(beta, c));
+        self.support.add(beta, c);
         z
     }
 
@@ -129,7 +145,7 @@ impl Scan {
             objective: best.0,
             dual_objective: -0.5 * sq_norm(v) - self.conjugates,
             multiple: best.1,
-            support: self.support,
+            support: self.support.count(),
             radius: None,
         }
     }

@@ -155,10 +155,10 @@ fn least_of_any(
 
 /// Passes over rows on disk that another solver takes, about. There, passes are what patience is counted in.
 const OTHER_PASSES: f64 = 60.0;
-/// Passes of coordinate descent over rows in memory that another solver could not certify.
+/// Passes of coordinate descent over rows in memory that another solver could not certify, at least.
 const LAST_PASSES: u64 = 30;
-/// More of them where a pass takes no time.
-const FEW_VALUES: u64 = 1 << 18;
+/// More of them where they take no time: until so many values have been visited.
+const LAST_VALUES: u64 = 1 << 29;
 
 /// Where more rows are at their kinks than fit, or matrices are singular up to rounding, coordinate descent goes on
 /// from what was found.
@@ -177,9 +177,11 @@ pub(super) fn finish_by_rows(
     };
     for (trained, task) in all.iter_mut().zip(tasks).filter(|(trained, _)| is_open(trained)) {
         observer.note("the gap is not small enough yet; going on with dual coordinate descent");
-        let is_short = trained.cost.passes <= 1 && store.shape().values > FEW_VALUES;
         let left = options.max_passes - trained.cost.sweeps;
-        let max_passes = if is_short { left.min(LAST_PASSES) } else { left };
+        let max_passes = match trained.cost.passes {
+            0 | 1 => left.min(LAST_PASSES.max(LAST_VALUES / store.shape().values.max(1))),
+            _ => left,
+        };
         let start = Some(trained.take_duals()).filter(|start| !start.is_empty());
         let start = start.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
         let (start, _paid) = start.unzip();

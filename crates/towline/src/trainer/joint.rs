@@ -333,7 +333,7 @@ impl<M: JointLoss, K: SideBySide> LookBack for Joint<M, K> {
         let Some(c) = objective.goal(info, further, target) else { return };
         let remembered = link.scanned();
         margins_of(row, remembered.v, remembered.bias, z);
-        losses.add_each(|multiple| {
+        losses.add_each(loss.clearance(target, z), |multiple| {
             other.iter_mut().zip(&*z).for_each(|(scaled, z)| *scaled = multiple * z);
             c * loss.value(target, other)
         });

@@ -6,8 +6,9 @@
 //! Higham 2002, section 2.2). Dual objectives rise from step to step, and `-L*(-β/c) ≤ L(0)`, so that
 //! `½‖v‖² ≤ F(0) - D` of the start at any time, and with that V for ‖v‖ it is `e ≤ 3uV` per step; 4 leaves room for what is of second order. After 1e9 steps ½e² is
 //! 1e-13 of V².
-use super::certificate::{Certificate, Losses, is_support, sq_norm};
+use super::certificate::{Certificate, Losses, sq_norm};
 use super::link::Link;
+use super::support::SupportCount;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::nearby::large_zeroed;
@@ -35,7 +36,7 @@ struct Scan {
     conjugates: f64,
     /// Σ βz.
     products: f64,
-    support: u64,
+    support: SupportCount,
 }
 
 impl Lean {
@@ -104,13 +105,14 @@ impl Link for Lean {
         let z = if self.scan.sums { 0.0 } else { self.margin(row) };
         self.scan.losses.add(loss, y, c, z);
         self.scan.conjugates -= loss.dual_value(y, beta, c);
-        self.scan.support += u64::from(is_support(beta, c));
+        self.scan.support.add(beta, c);
         if beta != 0.0 {
             self.scan.products += beta * z;
             if self.scan.sums {
                 let last = self.w.len() - 1;
                 row.add_to(&mut self.w, beta);
                 self.w[last] += beta * self.bias;
+                self.steps += 1;
             }
         }
         z
@@ -118,11 +120,12 @@ impl Link for Lean {
 
     fn end_scan(&mut self) -> Certificate {
         let Scan { sums, losses, conjugates, products, support } = self.scan;
+        let support = support.count();
         let half_sq_norm = 0.5 * sq_norm(&self.w);
         if sums {
             let dual_objective = -half_sq_norm - conjugates;
-            // As many steps as rows that were added; how good their sum is, the next scan tells.
-            (self.is_summed, self.steps, self.start) = (true, support, dual_objective.min(0.0));
+            // How good the sum is, the next scan tells.
+            (self.is_summed, self.start) = (true, dual_objective.min(0.0));
             return Certificate { objective: losses.at_zero(), dual_objective, multiple: 0.0, support, radius: None };
         }
         let (objective, multiple) = losses.best_along(0.0, half_sq_norm);

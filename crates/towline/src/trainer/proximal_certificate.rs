@@ -9,7 +9,8 @@
 //!
 //! Without any penalty v = 0 would have to hold, which no scaling reaches. There the bound is for weights of norm at most
 //! twice that of w: `F(w') ≥ -Σ c_i L*(-β_i/c_i) - 2‖w‖‖v‖` for all of those. By convexity, at most k times that gap is left to win within k times that distance.
-use super::certificate::{Certificate, Losses, is_support};
+use super::certificate::{Certificate, Losses};
+use super::support::SupportCount;
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
@@ -52,7 +53,7 @@ pub struct ProximalScan {
     last_values: [f64; 2],
     /// Σ|β|, against which Σβ is 0 or not.
     dual_mass: f64,
-    support: u64,
+    support: SupportCount,
 }
 
 impl ProximalScan {
@@ -96,7 +97,7 @@ impl ProximalScan {
         room: &mut [f64],
     ) {
         let JointRow { target, c, .. } = row;
-        self.losses.add_each(|multiple| {
+        self.losses.add_each(loss.clearance(target, margins), |multiple| {
             room.iter_mut().zip(margins).for_each(|(scaled, z)| *scaled = multiple * z);
             c * loss.value(target, room)
         });
@@ -113,7 +114,7 @@ impl ProximalScan {
         }
         let mass: f64 = duals.iter().map(|beta| beta.abs()).sum();
         self.dual_mass += mass;
-        self.support += u64::from(is_support(mass, c));
+        self.support.add(mass, c);
     }
 
     /// Adds a row whose margin is known, and returns what its dual variable is in Σ βx, which is summed elsewhere.
@@ -126,7 +127,7 @@ impl ProximalScan {
             *sum += loss.dual_value(y, scale * beta, c);
         }
         self.dual_mass += beta.abs();
-        self.support += u64::from(is_support(beta, c));
+        self.support.add(beta, c);
         beta
     }
 
@@ -140,7 +141,7 @@ impl ProximalScan {
             // No loss is ever negative.
             dual_objective: dual.max(0.0),
             multiple: best.1,
-            support: self.support,
+            support: self.support.count(),
             radius,
         }
     }

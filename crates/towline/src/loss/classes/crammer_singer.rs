@@ -80,6 +80,10 @@ impl ClassLoss for CrammerSinger {
         }
     }
 
+    fn clearance(&self, class: usize, margins: &[f64]) -> f64 {
+        lead(class, margins) + 1.0
+    }
+
     fn slack(&self, class: usize, margins: &[f64], duals: &[f64], c: f64) -> f64 {
         // The corner is the class that p puts all its weight on: the own one where all dual variables are 0.
         let mut others = (0..duals.len()).filter(|&m| m != class && duals[m] != 0.0);

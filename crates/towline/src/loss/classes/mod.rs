@@ -36,6 +36,12 @@ pub trait ClassLoss: Copy + Send + Sync + 'static {
     /// How far each margin may move, either way, before the dual variables would want to leave the corner where they are; 0 if they are in none.
     fn slack(&self, class: usize, margins: &[f64], duals: &[f64], c: f64) -> f64;
 
+    /// The margin as a part of the one from which on the row costs nothing; -∞ for a loss that has no such margin.
+    fn clearance(&self, class: usize, margins: &[f64]) -> f64 {
+        let _ = (class, margins);
+        f64::NEG_INFINITY
+    }
+
     /// The largest curvature along any direction; infinite where the slope jumps.
     fn curvature(&self) -> f64 {
         f64::INFINITY
