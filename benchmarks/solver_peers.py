@@ -24,7 +24,7 @@ def load(path):
 
 
 def loss_sum(loss, y, z):
-    """The losses as crates/towline/src/loss/mod.rs defines them."""
+    """The losses as crates/towline/src/math/loss/mod.rs defines them."""
     if loss in ("hinge", "squared-hinge"):
         slack = np.maximum(0.0, 1.0 - y * z)
         return slack.sum() if loss == "hinge" else slack @ slack

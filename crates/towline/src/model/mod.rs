@@ -8,7 +8,10 @@
 //! A model has one output, or one per class or target; the weights of a feature for all of them lie side by side.
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
 //! length remain to be scaled, which [`Header::unit_rows`] says.
+pub mod evaluate;
+pub mod export;
 mod file;
+pub mod predict;
 mod read;
 mod write;
 

@@ -51,7 +51,7 @@ impl Chunk {
 
 impl<'a> Columns<'a> {
     /// The columns of the rows that lie on disk. Checksums are looked at first.
-    pub(in crate::store) fn stored(
+    pub(in crate::data::store) fn stored(
         files: &'a FeatureFiles,
         manifest: &'a Manifest,
         budget: &Budget,

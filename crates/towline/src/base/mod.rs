@@ -1,0 +1,7 @@
+//! What everything stands on: the budget, files that appear whole, the machine.
+pub mod bits;
+pub mod budget;
+pub mod machine;
+pub(crate) mod nearby;
+pub mod output;
+pub mod stop;

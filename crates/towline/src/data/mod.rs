@@ -1,0 +1,5 @@
+//! Rows in memory and on disk: blocks, stores, the index, features that are made of others.
+pub mod block;
+pub mod fourier;
+pub mod index;
+pub mod store;

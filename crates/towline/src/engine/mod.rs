@@ -1,0 +1,7 @@
+//! What all methods share: the objective, the rows in memory, a sweep over them.
+pub mod classes;
+pub mod objective;
+pub mod residents;
+pub mod sweep;
+pub mod targets;
+pub mod task;

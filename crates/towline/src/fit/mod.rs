@@ -1,0 +1,2 @@
+//! The front door: which method runs, paths, cross-validation.
+pub mod cv;
