@@ -23,7 +23,7 @@ use towline::store::StoreError;
 use towline::stream::{Outgrown, StreamError};
 use towline::trainer::{Status, TrainError};
 
-use crate::{show, size};
+use crate::{flags, show, size};
 
 const FAILURE: u8 = 1;
 const BUDGET: u8 = 3;
@@ -59,7 +59,7 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
     let (code, message) = match (error.downcast_ref(), budget_error(&error)) {
         (Some(StreamError::Outgrown(outgrown)), _) => (BUDGET, outgrown_message(outgrown)),
         (_, Some(refused)) => (BUDGET, budget_message(refused)),
-        _ => (code_of(&error), words(&error)),
+        _ => (code_of(&error), flags::typed(&words(&error))),
     };
     show::say(&format!("towline: {message}\n"));
     ExitCode::from(code)

@@ -8,6 +8,7 @@ mod destination;
 mod eval;
 mod exit;
 mod export;
+mod flags;
 mod generate;
 mod grid;
 mod held_out;

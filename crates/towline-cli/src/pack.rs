@@ -17,7 +17,7 @@ use towline::store::writer::Existing;
 use crate::input::{InputArguments, expand};
 use crate::memory::{self, Memory};
 use crate::progress::Bar;
-use crate::{show, size};
+use crate::{flags, show, size};
 
 /// Arguments of `towline pack`.
 #[derive(clap::Args)]
@@ -281,7 +281,7 @@ fn json(packed: &Packed, seconds: f64) -> serde_json::Value {
         "input_bytes": packed.input_bytes,
         "seconds": seconds,
         "peak_memory_bytes": towline::machine::peak_memory_bytes(),
-        "remarks": packed.remarks,
+        "remarks": remarks(packed),
     })
 }
 
@@ -303,6 +303,11 @@ fn summary(output: &Path, packed: &Packed, seconds: f64) -> String {
         size::show(packed.store_bytes),
         size::show(towline::machine::peak_memory_bytes()),
     );
-    packed.remarks.iter().for_each(|remark| text += &format!("note: {remark}\n"));
+    remarks(packed).iter().for_each(|remark| text += &format!("note: {remark}\n"));
     text
+}
+
+/// What the reader wants to say, with the names of options.
+fn remarks(packed: &Packed) -> Vec<String> {
+    packed.remarks.iter().map(|remark| flags::typed(remark)).collect()
 }

@@ -217,7 +217,7 @@ fn suits_index(store: &DiskStore, notes: &mut Vec<String>) -> anyhow::Result<boo
         }
         Ok(index) => Ok(index.is_some() && shape.rows > 4 * shape.columns),
         Err(error @ StoreError::Index { .. }) => {
-            notes.push(format!("not using the index: {error}"));
+            notes.push(crate::flags::typed(&format!("not using the index: {error}")));
             Ok(false)
         }
         Err(error) => Err(error.into()),

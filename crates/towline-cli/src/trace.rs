@@ -8,7 +8,7 @@ use towline::output::OutputFile;
 use towline::trainer::{Observer, Step, WeightsNow};
 
 use crate::held_out::HeldOut;
-use crate::{exit, show, size};
+use crate::{exit, flags, show, size};
 
 /// Watches a run.
 pub struct Watcher {
@@ -88,7 +88,7 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn note(&mut self, text: &str) {
-        let print = || show::say(&format!("note: {text}\n"));
+        let print = || show::say(&format!("note: {}\n", flags::typed(text)));
         match &self.bar {
             _ if !self.show => {}
             Some(bar) => bar.suspend(print),

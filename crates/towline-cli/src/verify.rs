@@ -10,7 +10,7 @@ use towline::trainer::StoreFingerprint;
 
 use crate::memory::{self, Memory};
 use crate::progress::Bar;
-use crate::{show, size};
+use crate::{flags, show, size};
 
 /// Arguments of `towline verify`.
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ fn current_index(store: &DiskStore) -> anyhow::Result<Option<u64>> {
 }
 
 fn broken(arguments: &Arguments, faults: &[Fault]) -> anyhow::Result<ExitCode> {
-    show::print(&faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
+    show::print(&faults.iter().map(|fault| flags::typed(&format!("{fault}\n"))).collect::<String>())?;
     let count = if faults.len() == 1 { "1 fault".to_string() } else { format!("{} faults", faults.len()) };
     let (what, remedy) = match faults.iter().all(|fault| matches!(fault.error, StoreError::Index { .. })) {
         true => ("its index is damaged, the rows are whole", "build it again with 'towline index'"),

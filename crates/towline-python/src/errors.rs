@@ -11,6 +11,7 @@ use towline::output::OutputError;
 use towline::pack::PackError;
 use towline::store::StoreError as LibraryStoreError;
 use towline::trainer::TrainError;
+use towline::wording::reword;
 
 create_exception!(towline, StoreError, PyException, "A store cannot be read or written.");
 
@@ -37,22 +38,17 @@ pub fn bad_value(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(spoken(&error.to_string()))
 }
 
-/// Messages speak of options of the program; here they are arguments: `--keep-order` is `keep_order=`.
+/// Messages speak of settings of the library; here they are arguments: `` `scale(rows)` `` is `scale=rows`.
 pub fn spoken(message: &str) -> String {
-    let mut words = message.split("--");
-    let mut text = words.next().unwrap_or_default().to_string();
-    for word in words {
-        let end = word.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(word.len());
-        let (name, rest) = word.split_at(end);
-        if name.is_empty() {
-            text += "--";
-        } else {
-            text += &name.replace('-', "_");
-            text.push('=');
+    reword(message, |name, value| match (name, value) {
+        ("pack", Some(value)) => format!("towline.pack({})", value.replace(").to(", ", ")),
+        // These have no function here.
+        ("index" | "verify", value) => {
+            format!("'towline {name}{}'", value.map_or(String::new(), |value| format!(" {value}")))
         }
-        text += rest.strip_prefix(' ').filter(|_| !name.is_empty()).unwrap_or(rest);
-    }
-    text
+        (_, Some(value)) => format!("{name}={value}"),
+        (_, None) => name.to_string(),
+    })
 }
 
 fn io(source: std::io::Error, message: String) -> PyErr {

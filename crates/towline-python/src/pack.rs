@@ -12,7 +12,7 @@ use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
 
 use crate::batches::{self, Batches};
-use crate::errors::{IntoException, bad_value};
+use crate::errors::{IntoException, bad_value, spoken};
 use crate::reading::{Reading, choose, expand};
 
 /// How to pack, as a dictionary with the words of `towline pack`.
@@ -96,7 +96,9 @@ pub fn pack(
     if let Some(error) = raised.take().or(interrupted) {
         return Err(error);
     }
-    packed.map(|packed| packed.remarks).map_err(IntoException::into_exception)
+    packed
+        .map(|packed| packed.remarks.iter().map(|remark| spoken(remark)).collect())
+        .map_err(IntoException::into_exception)
 }
 
 /// Runs `work` on a thread of its own, while this one looks for Ctrl-C.

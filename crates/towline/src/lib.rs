@@ -43,7 +43,7 @@ mod math;
 mod methods;
 pub mod model;
 
-pub use base::{bits, budget, machine, output, stop};
+pub use base::{bits, budget, machine, output, stop, wording};
 pub use data::{block, fourier, index, store};
 pub use engine::sweep as solver;
 pub use engine::{classes, objective, residents, targets, task};

@@ -55,7 +55,7 @@ impl Ledger {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the memory budget of {limit_bytes} bytes is too small: {purpose} needs {wanted_bytes} bytes and only {free_bytes} are free; \
-     use --memory {least_bytes} or more"
+     use `memory({least_bytes})` or more"
 )]
 pub struct BudgetError {
     /// What the bytes were for.

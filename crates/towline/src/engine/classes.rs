@@ -79,7 +79,7 @@ impl Classes {
         let Some(histogram) = &labels.histogram else {
             return fail(
                 "the labels are numbers with very many values".into(),
-                "use a regression loss such as --loss squared",
+                "use a regression loss such as `loss(squared)`",
             );
         };
         let name = |label: f64| match labels.names.as_ref().and_then(|names| names.get(label as usize)) {

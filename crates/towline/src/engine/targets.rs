@@ -98,7 +98,7 @@ impl Targets {
                     format!("the labels have {} distinct values, and this run tells two apart", classes.len());
                 return fail(
                     problem,
-                    "name the class to tell from the rest with --positive LABEL, or use a regression loss",
+                    "name the class to tell from the rest with `positive(LABEL)`, or use a regression loss",
                 );
             }
         };

@@ -36,7 +36,7 @@ pub enum ExportError {
     #[error("cannot write: {0}")]
     Io(#[from] std::io::Error),
     /// The format has no words for it.
-    #[error("{problem}; use --to text or --to json")]
+    #[error("{problem}; use `to(text)` or `to(json)`")]
     Unknown {
         /// What it has no words for.
         problem: String,

@@ -56,13 +56,13 @@ impl TryFrom<Raw> for FourierMap {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FourierError {
     /// None, or too many.
-    #[error("--rff must be a number from 1 to {MOST_FEATURES}, not {features}")]
+    #[error("`rff` must be a number from 1 to {MOST_FEATURES}, not {features}")]
     Features {
         /// What was given.
         features: u32,
     },
     /// γ is not above 0, or frequencies would be too large or too small for 32 bits.
-    #[error("--gamma must be a number from {LEAST_GAMMA:e} to {LARGEST_GAMMA:e}, not {gamma}")]
+    #[error("`gamma` must be a number from {LEAST_GAMMA:e} to {LARGEST_GAMMA:e}, not {gamma}")]
     Gamma {
         /// What was given.
         gamma: f64,

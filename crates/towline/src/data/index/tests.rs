@@ -363,7 +363,7 @@ fn an_index_of_other_rows_is_refused_and_replaced() {
     let grown = Arc::new(DiskStore::open(store.path()).unwrap());
     let error = Forest::open(&grown, &budget).unwrap_err().to_string();
     assert!(error.contains("generation 1 with 200 rows, and the store is at generation 2 with 250"), "{error}");
-    assert!(error.contains("towline index"), "{error}");
+    assert!(error.contains("`index("), "{error}");
     build(&grown, &options(1), &budget, |_| {}).unwrap().unwrap();
     assert_eq!(Forest::open(&grown, &budget).unwrap().rows(), 250);
     std::fs::remove_dir_all(grown.path().join("index")).unwrap();

@@ -18,7 +18,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The path does not hold a store.
-    #[error("{}: this is not a Towline store ({problem}); make one with 'towline pack INPUT -o STORE'", path.display())]
+    #[error("{}: this is not a Towline store ({problem}); make one with `pack(INPUT).to(STORE)`", path.display())]
     NotAStore {
         /// The path.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The store is damaged or forged.
-    #[error("{}: the store is damaged: {problem}; 'towline verify' lists all that is broken, pack it again from the source", path.display())]
+    #[error("{}: the store is damaged: {problem}; `verify` lists all that is broken, pack it again from the source", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is something at the path already.
-    #[error("{}: exists already; use --force to replace it or --append to add rows", path.display())]
+    #[error("{}: exists already; use `force` to replace it or `append` to add rows", path.display())]
     Exists {
         /// The path.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum StoreError {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The index of a store is missing, damaged, or that of other rows.
-    #[error("{}: {problem}; build it with 'towline index {}'", store.display(), store.display())]
+    #[error("{}: {problem}; build it with `index({})`", store.display(), store.display())]
     Index {
         /// The store.
         store: PathBuf,

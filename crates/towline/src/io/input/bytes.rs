@@ -74,7 +74,7 @@ impl Compression {
         }
         if window::is_too_large(&source) {
             let problem = "parts of its Zstandard data need a larger window than the budget allows";
-            return InputError::file(file, problem, "use more --memory, or pack the file anew without --long");
+            return InputError::file(file, problem, "use more `memory`, or pack the file anew without --long");
         }
         let format = match self {
             Compression::Gzip => "gzip",

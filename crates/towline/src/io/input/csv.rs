@@ -57,7 +57,7 @@ impl TextFormat for Csv {
             if columns.iter().any(|column| column.name == name && column.is_text_feature()) {
                 self.tables.remark(format!(
                     "column '{name}' is taken as text because of cells such as '{cell}', though most are numbers; \
-                     use --missing '{cell}' if that means an absent cell"
+                     use `missing('{cell}')` if that means an absent cell"
                 ));
             }
         }

@@ -174,7 +174,7 @@ fn recognise(inputs: &[Input], budget: &Budget, progress: &Progress) -> Result<(
                 return Err(InputError::file(
                     &name,
                     format!("this looks like {format}, but {other_name} looks like {other}"),
-                    "give files of one format, or say which it is with --format",
+                    "give files of one format, or say which it is with `format`",
                 ));
             }
         }
@@ -197,7 +197,7 @@ fn format_of(name: &str, head: &[u8]) -> Result<Option<Format>, InputError> {
         return Err(InputError::file(
             name,
             "neither its contents nor its name say what format it has",
-            "use --format libsvm, csv, parquet or arrow",
+            "use `format(libsvm)`, csv, parquet or arrow",
         ));
     }
     Ok(found)
@@ -269,7 +269,7 @@ mod tests {
         let message = |name, head: &[u8]| format_of(name, head).unwrap_err().to_string();
         assert_eq!(
             message("a.data", b"1,2\n"),
-            "a.data: neither its contents nor its name say what format it has; use --format libsvm, csv, parquet or arrow"
+            "a.data: neither its contents nor its name say what format it has; use `format(libsvm)`, csv, parquet or arrow"
         );
         assert_eq!(
             message("a.feather", b"FEA1"),

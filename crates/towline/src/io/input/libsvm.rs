@@ -281,7 +281,7 @@ impl Parser {
             return Err(LineError {
                 at: token,
                 problem: format!("index 0 in '{}', but indices were said to count from 1", shown(text, token)),
-                remedy: "drop --index-base 1, or correct the file".into(),
+                remedy: "drop `index_base(1)`, or correct the file".into(),
             });
         }
         Ok(())
@@ -307,7 +307,7 @@ impl Parser {
                     return Err(LineError {
                         at: mention(text, label_at, key, true),
                         problem: format!("feature {key} appears twice in this row"),
-                        remedy: "correct the file, or use --duplicates sum or --duplicates last".into(),
+                        remedy: "correct the file, or use `duplicates(sum)` or `duplicates(last)`".into(),
                     });
                 }
                 (true, Duplicates::Sum) => {

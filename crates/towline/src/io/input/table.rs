@@ -123,7 +123,7 @@ impl TableOptions {
                 Err(InputError::file(
                     file,
                     format!("'{}' cannot separate cells", byte.escape_ascii()),
-                    "use --delimiter with a comma, tab, semicolon or another character that is in no number",
+                    "use `delimiter` with a comma, tab, semicolon or another character that is in no number",
                 ))
             }
             _ => Ok(()),

@@ -37,13 +37,13 @@ pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackEr
         let kind = |map: Option<FourierMap>| map.map_or("rows as they are".into(), |map| map.describe());
         return mismatch(
             format!("the store has {} and these rows would be {}", kind(old.fourier), kind(options.fourier)),
-            "append with the same --rff, --gamma and --rff-seed",
+            "append with the same `rff`, `gamma` and `rff_seed`",
         );
     }
     let (keeps_rows, wanted) = (old.made_from.is_some(), options.fourier_kept);
     if old.fourier.is_some() && wanted == if keeps_rows { FourierKept::Values } else { FourierKept::Seed } {
         let kept = if keeps_rows { "seed" } else { "values" };
-        return mismatch(format!("the store was packed with --rff-keep {kept}"), "append with the same --rff-keep");
+        return mismatch(format!("the store was packed with `rff_keep({kept})`"), "append with the same `rff_keep`");
     }
     Ok(())
 }

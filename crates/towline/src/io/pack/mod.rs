@@ -136,7 +136,7 @@ pub enum PackError {
     },
     /// The same file is in the store already.
     #[error(
-        "{input}: its rows are in the store already, as generation {generation}; use --repeat to add them once more"
+        "{input}: its rows are in the store already, as generation {generation}; use `repeat` to add them once more"
     )]
     Repeated {
         /// The input.

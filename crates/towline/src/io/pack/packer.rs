@@ -147,7 +147,7 @@ impl<'a> Packer<'a> {
         if self.targets.count() > 1 && self.features.len() == 0 && self.features.eras() == 0 {
             return Err(PackError::Mismatch {
                 problem: format!("{}: rows have {} targets and no features", input(), self.targets.count()),
-                remedy: "for tables use --format csv".into(),
+                remedy: "for tables use `format(csv)`".into(),
             });
         }
         if let Some(weights) = weights {
@@ -262,14 +262,14 @@ fn check_fits(old: &Manifest, named: bool, options: &PackOptions) -> Result<(), 
     }
     if old.precision != options.precision {
         return mismatch(
-            format!("the store was packed with --precision {:?}", old.precision).to_lowercase(),
+            format!("the store was packed with `precision({:?})`", old.precision).to_lowercase(),
             "append with the same precision",
         );
     }
     if old.scale != options.scale {
         return mismatch(
-            format!("the store was packed with --scale {:?}", old.scale).to_lowercase(),
-            "append with the same --scale",
+            format!("the store was packed with `scale({:?})`", old.scale).to_lowercase(),
+            "append with the same `scale`",
         );
     }
     Ok(())

@@ -41,7 +41,7 @@ impl Range {
         let largest = self.largest;
         let Some(problem) = self.map.and_then(|map| map.unfit_for(largest)) else { return Ok(()) };
         Err(PackError::Mismatch {
-            problem: format!("--gamma is {problem} for values up to {largest:e}: features would be noise or constants"),
+            problem: format!("`gamma` is {problem} for values up to {largest:e}: features would be noise or constants"),
             remedy: "use about 1 over the squared distance of two rows, or scale the data".into(),
         })
     }

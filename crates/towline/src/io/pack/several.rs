@@ -72,6 +72,6 @@ impl SeveralTargets {
 fn mismatch(problem: String) -> Result<(), PackError> {
     Err(PackError::Mismatch {
         problem,
-        remedy: "append rows with the same targets (--label a,b,c in the same order)".into(),
+        remedy: "append rows with the same targets (`label(a,b,c)` in the same order)".into(),
     })
 }

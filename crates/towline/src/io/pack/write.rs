@@ -151,10 +151,10 @@ impl Packer<'_> {
         if filled > 8 * values {
             return Err(PackError::Mismatch {
                 problem: format!(
-                    "--scale minmax would turn {values} values into about {filled}: {} features have negative values, so that 0 moves",
+                    "`scale(minmax)` would turn {values} values into about {filled}: {} features have negative values, so that 0 moves",
                     arrangement.fill.len()
                 ),
-                remedy: "use --scale standard or --scale rows, which keep zeros".into(),
+                remedy: "use `scale(standard)` or `scale(rows)`, which keep zeros".into(),
             });
         }
         Ok(arrangement)
@@ -165,7 +165,7 @@ impl Packer<'_> {
         let feature = self.features.numbers().get(id as usize).map_or(u64::from(id), |&number| number);
         PackError::Mismatch {
             problem: format!("the values of feature {feature} are too far apart or too close together to be scaled"),
-            remedy: "use --scale rows, or scale the data before packing".into(),
+            remedy: "use `scale(rows)`, or scale the data before packing".into(),
         }
     }
 

@@ -8,19 +8,19 @@ pub enum PenaltyError {
         name: String,
     },
     /// λ is not above 0.
-    #[error("--lambda must be a number above 0, not {lambda}; --penalty none has no penalty")]
+    #[error("`lambda` must be a number above 0, not {lambda}; `penalty(none)` has no penalty")]
     Lambda {
         /// What was given.
         lambda: f64,
     },
     /// ρ is not a share.
-    #[error("--l1-ratio must be a number from 0 to 1, not {ratio}")]
+    #[error("`l1_ratio` must be a number from 0 to 1, not {ratio}")]
     Ratio {
         /// What was given.
         ratio: f64,
     },
     /// The penalty `group` without groups.
-    #[error("the penalty group needs --groups FILE, one group of features per line")]
+    #[error("the penalty group needs `groups(FILE)`, one group of features per line")]
     NoGroups,
     /// A group weighs nothing or not a number.
     #[error("the weight {weight} of a group is not a number above 0")]

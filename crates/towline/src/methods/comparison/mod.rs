@@ -118,7 +118,7 @@ pub struct BaselineOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
     /// The method has another loss, or none.
-    #[error("{} is for {can}, not for the {loss} loss; use --method sgd, or leave --method out", method.name())]
+    #[error("{} is for {can}, not for the {loss} loss; use `method(sgd)`, or leave `method` out", method.name())]
     Loss {
         /// The method.
         method: Baseline,
@@ -129,17 +129,17 @@ pub enum BaselineError {
     },
     /// Mirror descent has the l1 penalty built in.
     #[error(
-        "mirror-descent knows the penalty l1 and no intercept only; use --penalty l1 and --bias, or leave --method out"
+        "mirror-descent knows the penalty l1 and no intercept only; use `penalty(l1)` and `bias`, or leave `method` out"
     )]
     NotL1,
     /// The methods have the penalty ½‖w‖² built in.
-    #[error("{} knows the penalty l2 with --lambda 1 and no intercept only; use --bias, or leave --method out", method.name())]
+    #[error("{} knows the penalty l2 with `lambda(1)` and no intercept only; use `bias`, or leave `method` out", method.name())]
     Penalty {
         /// The method.
         method: Baseline,
     },
     /// There is nothing to do.
-    #[error("--max-passes must be 1 or more for {}", method.name())]
+    #[error("`max_passes` must be 1 or more for {}", method.name())]
     NoPass {
         /// The method.
         method: Baseline,

@@ -117,7 +117,7 @@ pub enum CheckpointError {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The file is no checkpoint, or a damaged one.
-    #[error("{}: {problem}; begin anew with --restart", path.display())]
+    #[error("{}: {problem}; begin anew with `restart`", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

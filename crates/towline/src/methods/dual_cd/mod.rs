@@ -355,7 +355,7 @@ pub enum TrainError {
     #[error(transparent)]
     SecondOrder(#[from] SecondOrderError),
     /// Every row has weight 0.
-    #[error("no row has a weight above 0; check --class-weight and the sample weights")]
+    #[error("no row has a weight above 0; check `class_weight` and the sample weights")]
     NoWeight,
     /// The system has no threads left.
     #[error("cannot start threads: {0}")]
@@ -365,7 +365,7 @@ pub enum TrainError {
     Stopped(Status),
     /// Steps were too long for these rows.
     #[error(
-        "{method} has diverged: its weights are no numbers any more; scale the rows (towline pack --scale rows), or leave --method out"
+        "{method} has diverged: its weights are no numbers any more; scale the rows while packing with `scale(rows)`, or leave `method` out"
     )]
     Diverged {
         /// The method.
@@ -375,7 +375,7 @@ pub enum TrainError {
 
 fn why(status: &Status) -> &'static str {
     match status {
-        Status::OutOfTime => "--max-time was over",
+        Status::OutOfTime => "`max_time` was over",
         _ => "the run was interrupted",
     }
 }

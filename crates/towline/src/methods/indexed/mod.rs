@@ -46,17 +46,17 @@ impl Default for IndexedOptions {
 pub enum IndexedError {
     /// Every row has a gradient, wherever it lies.
     #[error(
-        "an index finds rows that matter, and with the {name} loss all rows do; use --loss hinge or squared-hinge, or leave the index out with --method trunc-l2-primal or sbm"
+        "an index finds rows that matter, and with the {name} loss all rows do; use `loss(hinge)` or squared-hinge, or leave the index out with `method(trunc-l2-primal)` or sbm"
     )]
     Loss {
         /// The loss.
         name: &'static str,
     },
     /// The slope has jumps.
-    #[error("Newton steps need a loss with a continuous slope; use --loss squared-hinge")]
+    #[error("Newton steps need a loss with a continuous slope; use `loss(squared-hinge)`")]
     Jumps,
     /// The penalty is not ½‖w‖².
-    #[error("an index is for the penalty l2 with --lambda 1 and no intercept; use --bias")]
+    #[error("an index is for the penalty l2 with `lambda(1)` and no intercept; use `bias`")]
     Penalty,
 }
 

@@ -113,7 +113,7 @@ impl Gather<'_> {
         if !batch.further.is_empty() {
             return Err(StreamError::Rows {
                 problem: format!("the rows have {} targets, and a stream is for one", batch.further_count() + 1),
-                remedy: "name one column with --label, or pack the rows and train without --stream".into(),
+                remedy: "name one column with `label`, or pack the rows and train without `stream`".into(),
             });
         }
         self.columns.resolve(batch, self.budget)?;

@@ -222,13 +222,13 @@ pub fn check(rule: Baseline, loss: AnyLoss, goes_on: bool) -> Result<(), String>
         );
     }
     if goes_on {
-        return Err("goes on from averages, which a model does not hold; leave --warm-start out".into());
+        return Err("goes on from averages, which a model does not hold; leave `warm_start` out".into());
     }
     match rule {
         Baseline::Sgd => Ok(()),
         _ if matches!(loss, AnyLoss::Hinge(_)) => Ok(()),
         _ => Err(format!(
-            "is for classes and the hinge loss, not for the {} loss; use sgd, or leave --method out",
+            "is for classes and the hinge loss, not for the {} loss; use sgd, or leave `method` out",
             loss.name()
         )),
     }

@@ -18,7 +18,7 @@ pub fn begin_with(
     let fail = |problem: &str, remedy: &str| StreamError::Rows { problem: problem.into(), remedy: remedy.into() };
     let header = &model.header;
     if header.hash_bits != options.hash_bits {
-        return Err(fail("the model has another number of hash bits", "use the same --hash-bits as before"));
+        return Err(fail("the model has another number of hash bits", "use the same `hash_bits` as before"));
     }
     if header.unit_rows {
         return Err(fail(

@@ -41,7 +41,7 @@ use crate::penalty::AnyPenalty;
 pub enum ColumnsError {
     /// The slope has jumps, and rows do not fit.
     #[error(
-        "--solver columns needs all rows in memory for the {loss} loss, which has kinks: use --memory {bytes} or more, or --solver dual"
+        "`solver(columns)` needs all rows in memory for the {loss} loss, which has kinks: use `memory({bytes})` or more, or `solver(dual)`"
     )]
     Loss {
         /// Its name.
@@ -50,10 +50,10 @@ pub enum ColumnsError {
         bytes: u64,
     },
     /// A feature has a weight for each of them.
-    #[error("--solver columns is for one output, and there are {0}; use --solver dual")]
+    #[error("`solver(columns)` is for one output, and there are {0}; use `solver(dual)`")]
     Outputs(usize),
     /// No weight would be 0.
-    #[error("--solver columns is for penalties that make weights 0: l1, elastic-net and group; use --solver dual")]
+    #[error("`solver(columns)` is for penalties that make weights 0: l1, elastic-net and group; use `solver(dual)`")]
     Penalty,
 }
 

@@ -27,13 +27,13 @@ pub enum SecondOrderError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NewtonError {
     /// The slope has jumps.
-    #[error("--solver newton needs a loss with a continuous slope ({0}); use squared-hinge, or --solver dual")]
+    #[error("`solver(newton)` needs a loss with a continuous slope ({0}); use squared-hinge, or `solver(dual)`")]
     Loss(LossError),
     /// Several outputs in one objective.
-    #[error("--solver newton is for one output; leave it out for softmax, crammer-singer and several targets")]
+    #[error("`solver(newton)` is for one output; leave it out for softmax, crammer-singer and several targets")]
     Outputs,
     /// The penalty has kinks.
-    #[error("--solver newton knows the penalty l2 for losses that are cut off; use --solver dual")]
+    #[error("`solver(newton)` knows the penalty l2 for losses that are cut off; use `solver(dual)`")]
     Penalty,
 }
 

@@ -106,7 +106,7 @@ impl Layout {
                 return Err(InputError::file(
                     file,
                     format!("column '{}' has type {}, which cannot be taken", column.name, fields[at].data_type()),
-                    format!("use --ignore {}, or write it as numbers, text or lists of numbers", word(&column.name)),
+                    format!("use `ignore({})`, or write it as numbers, text or lists of numbers", word(&column.name)),
                 ));
             }
             // The cells are numbered among those that are read.

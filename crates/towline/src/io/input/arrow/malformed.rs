@@ -15,37 +15,37 @@ fn malformed_tables_are_refused_with_place_and_remedy() {
         (
             "",
             batch(vec![("a", int(vec![1]))]),
-            "t.arrow: no column is named label, target, y or class; choose the label with --label NAME or --label N; the \
+            "t.arrow: no column is named label, target, y or class; choose the label with `label(NAME)` or `label(N)`; the \
              columns are a",
         ),
         ("label=b", batch(vec![one()]), "t.arrow: there is no column 'b'; the columns are y"),
         (
             "",
             batch(vec![("y", array(Int32Array::from(vec![Some(1), Some(2), None])))]),
-            "t.arrow, row 3: this row has no label in column 'y'; use --unlabelled skip to leave such rows out",
+            "t.arrow, row 3: this row has no label in column 'y'; use `unlabelled(skip)` to leave such rows out",
         ),
         (
             "",
             batch(vec![labels(&[1.0, 1.0, 1.0]), ("a", array(Float64Array::from(vec![1.0, 2.0, f64::NAN])))]),
             "t.arrow, row 3: the value in column 'a' is NaN, not a finite number; leave absent cells empty, or use \
-             --missing nan",
+             `missing(nan)`",
         ),
         (
             "",
             batch(vec![one(), ("a", array(Float64Array::from(vec![f64::NEG_INFINITY])))]),
-            "t.arrow, row 1: the value in column 'a' is -inf, not a finite number; correct it, or use --missing -inf",
+            "t.arrow, row 1: the value in column 'a' is -inf, not a finite number; correct it, or use `missing(-inf)`",
         ),
         (
             "",
             batch(vec![one(), ("a", array(Float64Array::from(vec![-1e39])))]),
-            "t.arrow, row 1: the value -1e39 in column 'a' is too large for a 32-bit float; use --precision f64, or scale \
+            "t.arrow, row 1: the value -1e39 in column 'a' is too large for a 32-bit float; use `precision(f64)`, or scale \
              the data",
         ),
         (
             "",
             batch(vec![labels(&[f64::NAN])]),
-            "t.arrow, row 1: the label in column 'y' is NaN, not a finite number; use --missing nan or --missing inf, and \
-             --unlabelled skip to leave such rows out",
+            "t.arrow, row 1: the label in column 'y' is NaN, not a finite number; use `missing(nan)` or `missing(inf)`, and \
+             `unlabelled(skip)` to leave such rows out",
         ),
         (
             "weight=w",
@@ -56,13 +56,13 @@ fn malformed_tables_are_refused_with_place_and_remedy() {
         (
             "weight=w",
             batch(vec![one(), ("w", array(StringArray::from(vec!["1"])))]),
-            "t.arrow: the weight column 'w' holds text; weights are numbers; choose another column with --weight, or \
-             name absent cells with --missing TOKEN",
+            "t.arrow: the weight column 'w' holds text; weights are numbers; choose another column with `weight`, or \
+             name absent cells with `missing(TOKEN)`",
         ),
         (
             "group=q",
             batch(vec![one(), ("q", int(vec![-1]))]),
-            "t.arrow, row 1: the group in column 'q' is not a whole number from 0 on; use --text q to take groups as text",
+            "t.arrow, row 1: the group in column 'q' is not a whole number from 0 on; use `text(q)` to take groups as text",
         ),
         (
             "group=q",
@@ -72,7 +72,7 @@ fn malformed_tables_are_refused_with_place_and_remedy() {
         (
             "",
             batch(vec![one(), ("a b", array(BinaryArray::from(vec![&b"x"[..]])))]),
-            "t.arrow: column 'a b' has type Binary, which cannot be taken; use --ignore 'a b', or write it as numbers, \
+            "t.arrow: column 'a b' has type Binary, which cannot be taken; use `ignore('a b')`, or write it as numbers, \
              text or lists of numbers",
         ),
         (
@@ -84,7 +84,7 @@ fn malformed_tables_are_refused_with_place_and_remedy() {
             "",
             batch(vec![one(), ("a", pairs(("from", "to"), &[&[(1, 1.0)]]))]),
             "t.arrow: column 'a' has type List(Struct(\"from\": Int32, \"to\": Float64)), which cannot be taken; use \
-             --ignore a, or write it as numbers, text or lists of numbers",
+             `ignore(a)`, or write it as numbers, text or lists of numbers",
         ),
         (
             "",
@@ -159,7 +159,7 @@ fn later_files_must_fit() {
     let files = Files::new(&[("a.parquet", &numbers), ("b.parquet", &text)]);
     assert_eq!(
         files.read(&options("")),
-        Err("b.parquet: column 'a' holds text, but numbers in a.parquet; use --text a or --ignore a, or give the files \
+        Err("b.parquet: column 'a' holds text, but numbers in a.parquet; use `text(a)` or `ignore(a)`, or give the files \
              one schema"
             .to_string())
     );

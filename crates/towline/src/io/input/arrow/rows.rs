@@ -205,7 +205,7 @@ pub(super) fn write(
             InputError::file(
                 file,
                 format!("column '{}' cannot be converted ({error})", column.name),
-                format!("use --ignore {}", cells::word(&column.name)),
+                format!("use `ignore({})`", cells::word(&column.name)),
             )
         })
     };

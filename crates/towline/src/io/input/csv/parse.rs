@@ -155,7 +155,7 @@ impl CsvParser {
             self.later[position].fetch_or(saw, Ordering::Relaxed);
             if before != 0 {
                 self.tables.remark(format!(
-                    "column '{}' is empty at first and holds both numbers and text later; use --text {} to take all \
+                    "column '{}' is empty at first and holds both numbers and text later; use `text({})` to take all \
                      of it as text",
                     column.name,
                     cells::word(&column.name)
@@ -194,7 +194,7 @@ impl CsvParser {
                     self.columns.len()
                 ),
                 remedy: format!(
-                    "put quotes around cells that hold '{}', or say what separates cells with --delimiter",
+                    "put quotes around cells that hold '{}', or say what separates cells with `delimiter`",
                     self.delimiter.escape_ascii()
                 ),
             },

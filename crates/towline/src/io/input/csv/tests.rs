@@ -97,7 +97,7 @@ fn a_column_that_is_empty_at_first_takes_what_comes() {
         remarks,
         [
             "the label is column 'y'",
-            "column 'b' is empty at first and holds both numbers and text later; use --text b to take all of it as text"
+            "column 'b' is empty at first and holds both numbers and text later; use `text(b)` to take all of it as text"
         ]
     );
 }
@@ -108,7 +108,7 @@ fn nearly_numeric_columns_are_mentioned() {
     let (_, remarks) = files.read_within(&options("label=label"), &Budget::unlimited()).unwrap();
     assert_eq!(
         remarks,
-        ["column 'a' is taken as text because of cells such as 'NA', though most are numbers; use --missing 'NA' if \
+        ["column 'a' is taken as text because of cells such as 'NA', though most are numbers; use `missing('NA')` if \
           that means an absent cell"]
     );
     let (_, remarks) = files.read_within(&options("label=label missing=NA"), &Budget::unlimited()).unwrap();

@@ -31,7 +31,7 @@ pub(super) fn bad_label(text: &[u8], at: usize) -> LineError {
     LineError {
         at,
         problem,
-        remedy: "a libsvm line is 'label index:value index:value …'; for tables use --format csv".into(),
+        remedy: "a libsvm line is 'label index:value index:value …'; for tables use `format(csv)`".into(),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn not_finite(text: &[u8], token: usize, value: f64, precision: Preci
         return LineError {
             at: token,
             problem: format!("the value in '{shown}' is too large for a 32-bit float"),
-            remedy: "use --precision f64, or scale the data".into(),
+            remedy: "use `precision(f64)`, or scale the data".into(),
         };
     }
     LineError {
@@ -64,7 +64,7 @@ pub(super) fn not_finite(text: &[u8], token: usize, value: f64, precision: Preci
 #[cold]
 pub(super) fn too_large_sum(text: &[u8], label_at: usize, key: u64, precision: Precision) -> LineError {
     let (bits, remedy) = match precision {
-        Precision::F32 => (32, "use --precision f64, or correct the file"),
+        Precision::F32 => (32, "use `precision(f64)`, or correct the file"),
         Precision::F64 => (64, "correct the file"),
     };
     LineError {

@@ -125,7 +125,7 @@ impl<'a> RowWriter<'a> {
         if !value.is_finite() {
             return Err(CellError::new(
                 format!("the label in column '{column}' is {value}, not a finite number"),
-                "use --missing nan or --missing inf, and --unlabelled skip to leave such rows out",
+                "use `missing(nan)` or `missing(inf)`, and `unlabelled(skip)` to leave such rows out",
             ));
         }
         if let Some(label) = self.labels.get_mut(place) {
@@ -162,7 +162,7 @@ impl<'a> RowWriter<'a> {
         let Some(group) = value else {
             return Err(CellError::new(
                 format!("the group in column '{column}' is not a whole number from 0 on"),
-                format!("use --text {} to take groups as text", word(column)),
+                format!("use `text({})` to take groups as text", word(column)),
             ));
         };
         self.batch.groups.push(group);
@@ -190,7 +190,7 @@ impl<'a> RowWriter<'a> {
                 return Ok(());
             }
             (Some(place), Unlabelled::Error) => {
-                let error = absent(Role::Label(place), "label", "use --unlabelled skip to leave such rows out");
+                let error = absent(Role::Label(place), "label", "use `unlabelled(skip)` to leave such rows out");
                 return error.map_or(Ok(()), Err);
             }
         }
@@ -247,15 +247,15 @@ fn not_finite(column: &str, value: f64) -> CellError {
     if value.is_finite() {
         return CellError::new(
             format!("the value {value:e} in column '{column}' is too large for a 32-bit float"),
-            "use --precision f64, or scale the data",
+            "use `precision(f64)`, or scale the data",
         );
     }
     CellError::new(
         format!("the value in column '{column}' is {value}, not a finite number"),
         if value.is_nan() {
-            "leave absent cells empty, or use --missing nan".to_string()
+            "leave absent cells empty, or use `missing(nan)`".to_string()
         } else {
-            format!("correct it, or use --missing {value}")
+            format!("correct it, or use `missing({value})`")
         },
     )
 }
@@ -281,7 +281,7 @@ pub(crate) fn not_a_number(column: &str, cell: &[u8]) -> CellError {
     CellError::new(
         format!("expected a number in column '{column}', found '{cell}'"),
         format!(
-            "use --text {} to take the column as text, or --missing '{cell}' if that means an absent cell",
+            "use `text({})` to take the column as text, or `missing('{cell}')` if that means an absent cell",
             word(column)
         ),
     )

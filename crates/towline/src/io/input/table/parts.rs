@@ -80,7 +80,7 @@ impl Parts {
                 return Err(InputError::file(
                     file,
                     format!("column '{name}' cannot be both {other} and the {part}"),
-                    format!("choose another column with --{part}"),
+                    format!("choose another column with `{part}`"),
                 ));
             }
         }
@@ -130,12 +130,12 @@ fn usual_label(file: &str, names: &[String], optional: bool) -> Result<Option<St
         [] => Err(InputError::file(
             file,
             "no column is named label, target, y or class",
-            format!("choose the label with --label NAME or --label N; {}", listing(names)),
+            format!("choose the label with `label(NAME)` or `label(N)`; {}", listing(names)),
         )),
         [first, second, ..] => Err(InputError::file(
             file,
             format!("columns '{first}' and '{second}' could both be the label"),
-            "choose one with --label NAME",
+            "choose one with `label(NAME)`",
         )),
     }
 }

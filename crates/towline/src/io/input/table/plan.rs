@@ -122,7 +122,7 @@ impl Tables {
                 return Err(InputError::file(
                     file,
                     format!("the column of targets '{name}' holds text"),
-                    "several targets are numbers; name one column with --label, or absent cells with --missing TOKEN",
+                    "several targets are numbers; name one column with `label`, or absent cells with `missing(TOKEN)`",
                 ));
             }
             let kind = check_role(file, &name, role, kind)?;
@@ -182,7 +182,7 @@ impl Decided {
                 Err(InputError::file(
                     file,
                     format!("column '{name}' holds {}, but {} in {first}", kind.noun(), earlier.noun()),
-                    format!("use --text {0} or --ignore {0}, or give the files one schema", word(name)),
+                    format!("use `text({0})` or `ignore({0})`, or give the files one schema", word(name)),
                 ))
             }
             Some((earlier, _)) => Ok(*earlier),
@@ -197,7 +197,7 @@ fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, In
         (Role::Weight, Kind::Text) => Err(InputError::file(
             file,
             format!("the weight column '{name}' holds text"),
-            "weights are numbers; choose another column with --weight, or name absent cells with --missing TOKEN",
+            "weights are numbers; choose another column with `weight`, or name absent cells with `missing(TOKEN)`",
         )),
         (_, Kind::List) => Err(InputError::file(
             file,
