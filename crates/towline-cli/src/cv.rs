@@ -1,30 +1,26 @@
 //! `towline cv`: which C, and which loss, by rows that the models have not seen.
-mod unfinished;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::bail;
 use towline::budget::Budget;
-use towline::cv::{Folds, Point, Validated, cross_validate};
+use towline::cv::{Point, Validated};
+use towline::fit::CrossValidation;
 use towline::input::libsvm::Precision;
 use towline::model::Header;
-use towline::objective::Objective;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
 use towline::store::DiskStore;
-use towline::trainer::{Status, TrainError, TrainOptions, train_all};
+use towline::trainer::{Status, TrainError};
+use towline::{Data, Fit, FitError};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
-use crate::objective::{ObjectiveArguments, positive_number};
+use crate::objective::ObjectiveArguments;
 use crate::pack::{pack_beside, stop_on_signal};
-use crate::resume::{self, From};
 use crate::trace::Watcher;
-use crate::train::write_model;
 use crate::{exit, show, size, summary};
 
 /// Arguments of `towline cv`.
@@ -102,38 +98,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         true => arguments.data.clone(),
         false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk).map_err(exit::on_the_way)?,
     };
-    let store = Arc::new(DiskStore::open_within(&path, &budget)?);
-    let objectives = objectives(arguments, &store, &budget)?;
-    let folds = folds(arguments, &store, &budget)?;
+    let data = Data::from(&Arc::new(DiskStore::open_within(&path, &budget)?));
     let stop = Stop::default();
+    let fits = fits(arguments, &budget, &stop)?;
+    let folder = arguments.data.with_extension("cv");
+    let validation = validation(arguments, fits.clone()).checkpoint(&folder);
+    let objectives = validation.objectives(&data, &budget)?;
     stop_on_signal(&stop)?;
-    let how = TrainOptions {
-        tolerance: positive_number("--tolerance", arguments.tolerance)?,
-        max_passes: arguments.max_passes,
-        seed: arguments.seed,
-        threads,
-        stop: stop.clone(),
-        ..TrainOptions::new(objectives[0].clone())
-    };
-    let (unfinished, _claim) = unfinished::open(arguments, &store).map_err(exit::on_the_way)?;
     let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
     let begin = Instant::now();
-    let found =
-        cross_validate(store.clone(), &objectives, Arc::new(folds), Some(&unfinished), &how, &budget, &mut watcher);
-    if found.is_err() && unfinished::is_empty(&unfinished.folder) {
-        unfinished::remove(&unfinished.folder)?;
-    }
+    let found = validation.run_on(&objectives, &data, &budget, &mut watcher);
     watcher.finish()?;
-    let is_stopped = matches!(found, Err(TrainError::Stopped(_))) || found.is_ok() && stop.is_requested();
-    if is_stopped {
-        show::say(&format!("towline: interrupted; the same command goes on from {}\n", unfinished.folder.display()));
+    if let Err(FitError::Train(TrainError::Stopped(_))) = found {
+        show::say(&format!("towline: interrupted; the same command goes on from {}\n", folder.display()));
         return Ok(exit::of_training(Status::Interrupted));
     }
-    let found = found?;
-    unfinished::remove(&unfinished.folder)?;
+    let found = found.map_err(|error| exit::on_the_way(exit::cause(error.into())))?;
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
     let refitted = match &mut place {
-        Some(place) => Some(refit(place, &objectives[chosen], &store, &how, &budget, talk)?),
+        Some(place) => {
+            let fit = &fits[chosen / arguments.c.0.len()];
+            Some(refit(place, fit.clone().c(objectives[chosen].c), &data, talk.then_some(arguments.tolerance))?)
+        }
         None => None,
     };
     if arguments.json {
@@ -151,50 +137,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit::of_training(Status::of_all(statuses)))
 }
 
-/// Every loss with every C.
-fn objectives(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Vec<Objective>> {
-    let mut objectives = Vec::new();
-    for chosen in arguments.objective.each_loss() {
-        for &c in &arguments.c.0 {
-            objectives.push(chosen.objective(c, true, store, budget)?);
+/// A fit for each loss.
+fn fits(arguments: &Arguments, budget: &Budget, stop: &Stop) -> anyhow::Result<Vec<Fit>> {
+    let fit = |chosen: ObjectiveArguments| {
+        let mut fit =
+            chosen.fit()?.tolerance(arguments.tolerance).max_passes(arguments.max_passes).seed(arguments.seed);
+        if let Some(threads) = arguments.threads {
+            fit = fit.threads(threads.into());
         }
-    }
-    let regression = |objective: &Objective| !objective.loss.is_classification();
-    if objectives.iter().any(regression) && !objectives.iter().all(regression) {
-        bail!("losses for classification and for regression have no score in common; name losses of one kind");
-    }
-    Ok(objectives)
+        let fit = fit.budget(budget.clone()).stop(stop.clone());
+        anyhow::Ok(if arguments.restart { fit.restart() } else { fit })
+    };
+    arguments.objective.each_loss().into_iter().map(fit).collect()
 }
 
-fn folds(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<Folds> {
-    let by_group = store.manifest().grouped && !arguments.split_groups;
-    if arguments.stratify && by_group {
-        bail!(
-            "rows of a group stay together, so folds cannot have the same share of every class; leave --stratify out, or add --split-groups"
-        );
-    }
-    if store.manifest().rows < u64::from(arguments.folds) {
-        bail!("{} rows cannot be divided into {} folds; use fewer --folds", store.manifest().rows, arguments.folds);
-    }
-    Ok(match arguments.stratify {
-        true => Folds::stratified(arguments.folds, arguments.seed, store, budget)?,
-        false => Folds::new(arguments.folds, arguments.seed, by_group),
-    })
+/// Every loss with every C.
+fn validation(arguments: &Arguments, fits: Vec<Fit>) -> CrossValidation {
+    let mut fits = fits.into_iter();
+    let first = fits.next().unwrap_or_default().cross_validate();
+    fits.fold(first, CrossValidation::and)
+        .cs(arguments.c.0.clone())
+        .folds(arguments.folds)
+        .stratify(arguments.stratify)
+        .split_groups(arguments.split_groups)
 }
 
-fn refit(
-    place: &mut OutputFile,
-    objective: &Objective,
-    store: &Arc<DiskStore>,
-    how: &TrainOptions,
-    budget: &Budget,
-    talk: bool,
-) -> anyhow::Result<Header> {
-    let tasks = resume::tasks(objective, store, place.path(), From::Nothing)?;
-    let mut watcher = Watcher::new(None, None, how.tolerance, talk)?;
-    let mut trained = train_all(store.clone(), &how.with_tasks(tasks), budget, &mut watcher)?;
+fn refit(place: &mut OutputFile, fit: Fit, data: &Data, tolerance: Option<f64>) -> anyhow::Result<Header> {
+    let prepared = fit.checkpoint(place.path()).restart().prepare(data)?;
+    let mut watcher = Watcher::new(None, None, tolerance.unwrap_or(1.0), tolerance.is_some())?;
+    let mut trained = prepared.begin()?.train(&mut watcher)?;
     watcher.finish()?;
-    write_model(&mut trained, objective, store, budget, place)
+    Ok(prepared.write(&mut trained, place)?)
 }
 
 fn json(found: &Validated, begin: Instant, refitted: Option<&Header>) -> anyhow::Result<serde_json::Value> {

@@ -7,6 +7,7 @@ use towline::budget::Budget;
 use towline::evaluate::{
     self, BinaryQuality, ClassCounts, ClassQuality, NumberQuality, SeveralQuality, SeveralSums, TargetQuality,
 };
+use towline::fit::Scores;
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
@@ -17,7 +18,7 @@ use towline::store::StoreError;
 
 use crate::input::InputArguments;
 use crate::memory::{self, Memory};
-use crate::{scoring, show};
+use crate::show;
 
 /// Arguments of `towline eval`.
 #[derive(clap::Args)]
@@ -105,13 +106,13 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
     if let Targets::Classes { classes, .. } = &objective.targets {
         let mut counts = ClassCounts::new(&classes.names, has_probabilities);
         let mut chances = Vec::new();
-        scoring::score(model, input, options, budget, |row| {
+        Scores::open(model, input, options, budget)?.for_each(|row| {
             if has_probabilities {
                 probabilities(&objective.targets, row.scores, &mut chances);
             }
             let chance = row.class.and_then(|class| chances.get(class)).copied().unwrap_or(0.0);
             counts.add(row.class, predict::class(row.scores), chance);
-            Ok(())
+            anyhow::Ok(())
         })?;
         let quality = counts.finish();
         if quality.rows == 0 {
@@ -121,13 +122,13 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
     }
     if let Targets::Several { names } = &objective.targets {
         let mut sums = SeveralSums::new(names);
-        scoring::score(model, input, options, budget, |row| {
+        Scores::open(model, input, options, budget)?.for_each(|row| {
             if row.further.len() + 1 != names.len() {
                 let (found, wanted) = (row.further.len() + 1, names.len());
                 bail!("{input}: rows have {found} targets, and the model predicts {wanted} ({})", names.join(","));
             }
             sums.add(row.scores, std::iter::once(&row.label).chain(row.further));
-            Ok(())
+            anyhow::Ok(())
         })?;
         let quality = sums.finish();
         if quality.rows == 0 {
@@ -137,7 +138,7 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
     }
     let binary = matches!(objective.targets, Targets::Binary { .. });
     let (mut classes, mut numbers) = (Vec::new(), Vec::new());
-    scoring::score(model, input, options, budget, |row| {
+    Scores::open(model, input, options, budget)?.for_each(|row| {
         // Growing by doubling holds the old and the new list for a moment, and the area under the curve sorts a copy.
         paid.grow_to((classes.len() + numbers.len() + 1) as u64 * 64).map_err(StoreError::from)?;
         if binary {
@@ -145,7 +146,7 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
         } else {
             numbers.push((row.scores[0], row.label));
         }
-        Ok(())
+        anyhow::Ok(())
     })?;
     if classes.is_empty() && numbers.is_empty() {
         bail!("{input}: no rows to judge the model by");

@@ -13,6 +13,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use towline::FitError;
 use towline::budget::BudgetError;
 use towline::input::InputError;
 use towline::model::ModelError;
@@ -39,7 +40,7 @@ pub fn of_training(status: Status) -> ExitCode {
     match status {
         Status::Converged | Status::Streamed => ExitCode::SUCCESS,
         Status::Interrupted => ExitCode::from(INTERRUPTED),
-        Status::OutOfPasses | Status::OutOfTime | Status::OutOfPatience => ExitCode::from(NOT_CONVERGED),
+        _ => ExitCode::from(NOT_CONVERGED),
     }
 }
 
@@ -47,7 +48,7 @@ pub fn of_training(status: Status) -> ExitCode {
 pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
     let error = match result {
         Ok(code) => return code,
-        Err(error) => error,
+        Err(error) => cause(error),
     };
     // Whoever reads our output may stop reading; that is no error of ours.
     if error
@@ -63,6 +64,22 @@ pub fn report(result: anyhow::Result<ExitCode>) -> ExitCode {
     };
     show::say(&format!("towline: {message}\n"));
     ExitCode::from(code)
+}
+
+/// The error of a part of the library, where a fit has passed it on.
+pub fn cause(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<FitError>() {
+        Ok(FitError::Targets(error)) => error.into(),
+        Ok(FitError::Train(error)) => error.into(),
+        Ok(FitError::Store(error)) => error.into(),
+        Ok(FitError::Model(error)) => error.into(),
+        Ok(FitError::Input(error)) => error.into(),
+        Ok(FitError::Pack(error)) => error.into(),
+        Ok(FitError::Stream(error)) => error.into(),
+        Ok(FitError::Output(error)) => error.into(),
+        Ok(other) => anyhow::anyhow!("{other}"),
+        Err(error) => error,
+    }
 }
 
 /// Our own errors have their causes in their words already; others are told with all of their causes.

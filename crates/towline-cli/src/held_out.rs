@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::bail;
 use towline::block::Block;
 use towline::budget::{Budget, Reservation};
+use towline::fit::class_in_store;
 use towline::input::{Input, Progress, ReadOptions};
 use towline::objective::{Objective, Targets};
 use towline::output::ScratchFolder;
@@ -18,8 +19,6 @@ use towline::store::features::{FeatureName, Scaling};
 use towline::store::manifest::Scale;
 use towline::store::{BlockId, BlockStore, DiskStore, ReadBuffers, StoreError};
 use towline::trainer::WeightsNow;
-
-use crate::scoring;
 
 /// Rows to score a run by.
 pub struct HeldOut {
@@ -168,8 +167,7 @@ impl HeldOut {
                 let label = self.block.info(i).label;
                 self.block.row(i).dot_side_by_side(&self.weights, &mut scores);
                 scores.iter_mut().zip(&intercepts).for_each(|(score, intercept)| *score += intercept);
-                right +=
-                    u64::from(scoring::class_in_store(targets, class_names, label) == Some(predict::class(&scores)));
+                right += u64::from(class_in_store(targets, class_names, label) == Some(predict::class(&scores)));
                 let truths = std::iter::once(&label).chain(self.block.further(i));
                 squared +=
                     scores.iter().zip(truths).map(|(score, truth)| (score - truth) * (score - truth)).sum::<f64>();

@@ -79,8 +79,8 @@ fn model_text(model: &Model) -> String {
             format!("{} classes by {}: {}", classes.len(), multiclass.name(), listed.join(", "))
         }
         Targets::OneOf { class, classes } => format!("{} against all others", classes.names[*class as usize]),
-        Targets::Numbers => "numbers".to_string(),
         Targets::Several { names } => format!("{} numbers: {}", names.len(), names.join(", ")),
+        _ => "numbers".to_string(),
     };
     let intercepts: Vec<String> = header.intercepts.iter().take(SHOWN).map(|&number| show::number(number)).collect();
     show::table(&[

@@ -4,23 +4,22 @@
 //! variables of the newest point, from which the same command goes on after an interruption.
 //!
 //! A point has one model file. Where each class has a model of its own, all of them are in it, and each starts from that of its class at the point before.
-mod points;
 mod table;
-mod walk;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use towline::Fit;
+use towline::fit::PathFit;
 use towline::input::libsvm::Precision;
 use towline::output::Claim;
 use towline::stop::Stop;
-use towline::trainer::TrainOptions;
 
 use crate::memory;
 use crate::pack::stop_on_signal;
 use crate::trace::Watcher;
 use crate::{show, train};
-use walk::Walk;
+use table::Table;
 
 /// Arguments of `towline path`.
 #[derive(clap::Args)]
@@ -62,21 +61,32 @@ pub struct Arguments {
     lambdas: Vec<f64>,
 }
 
-/// Options of `train` that would have to be ignored, by their names in the code, and what to do instead.
-const REFUSED: [(&str, &str); 7] = [
-    ("lambda", "--lambda is what changes along a path; use --lambdas, or --lambda-ratio and --points"),
-    ("warm_start", "a path starts by itself, and goes on from an earlier run of its own; leave --warm-start out"),
+/// Options of `train` that mean nothing here, by their names in the code, and what to do instead.
+const REFUSED: [(&str, &str); 2] = [
     ("test_every", "--test judges the model of each point; leave --test-every out"),
     ("stream", "a path goes over its rows again and again; pack the stream first, and leave --stream out"),
-    ("truncate", "a truncated loss is no convex problem, along which a path could start; leave --truncate out"),
-    ("init_rows", "--init-rows is for truncated losses; leave it out"),
-    ("query_rows", "--query-rows is for truncated losses; leave it out"),
 ];
+
+impl Arguments {
+    /// The path that was typed.
+    fn path(&self, fit: Fit) -> PathFit {
+        match &self.train.c.0[..] {
+            // From the least C on, where weights are smallest.
+            values @ [_, _, ..] => fit.path().cs(values),
+            values => {
+                let path = values.iter().fold(fit, |fit, &c| fit.c(c)).path();
+                match self.lambdas.is_empty() {
+                    true => path.lambda_ratio(self.lambda_ratio).points(self.points),
+                    false => path.lambdas(&self.lambdas[..]),
+                }
+            }
+        }
+    }
+}
 
 /// Trains along the path and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
     let train = &arguments.train;
-    train.method.check(typed)?;
     if let Some((_, remedy)) = REFUSED.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)) {
         bail!("{remedy}");
     }
@@ -84,9 +94,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if train.c.0.len() > 1 && typed.iter().any(|typed| of_lambdas.contains(&typed.as_str())) {
         bail!("a path is along values of C or along lambdas, not both; name one C, or leave the lambdas out");
     }
-    if train.method.baseline().is_some() || train.method.own_loss().is_some() {
-        bail!("a path needs a method with dual variables; leave --method out");
-    }
+    let fit = train.fit_for_any_c(typed)?;
+    arguments.path(fit.clone()).check()?;
     let budget = memory::budget(train.memory);
     let threads = train.threads.map_or_else(towline::machine::threads, usize::from);
     let reading = train.reading.options(Precision::F32, threads, true);
@@ -98,38 +107,22 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let store = train::open_store(train, threads, &budget)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let _claim = Claim::take(&folder)?;
-    let objective = train.objective.objective(train.c.0[0], true, &store, &budget)?;
     let stop = Stop::default();
     stop_on_signal(&stop)?;
-
-    let points = points::lay_out(arguments, objective, &store, &budget)?;
-    let mut walk = Walk {
-        store: store.clone(),
-        budget,
-        folder,
-        reading,
-        points: points.objectives,
-        bytes_read: points.bytes_read,
-        together: false,
-        talk: !train.quiet && !train.json,
-        done: Vec::new(),
-    };
-    let mut options = TrainOptions { stop, ..train::options(train, typed, walk.tasks())? };
-    let along = match !train.restart && walk.go_on(&mut options)? {
-        true => None,
-        false => points.along,
-    };
-    let mut watcher = Watcher::new(trace, None, train.tolerance, walk.talk)?;
-    walk.walk(&options, along, &mut watcher)?;
+    let talk = !train.quiet && !train.json;
+    let mut watcher = Watcher::new(trace, None, train.tolerance, talk)?;
+    let path = arguments.path(fit.budget(budget.clone()).stop(stop));
+    let found = path.run_to(&store, &folder, &mut watcher)?;
     watcher.finish()?;
+    let mut table = Table::new(folder, found);
     if let Some(test) = &train.test {
-        walk.judge(test)?;
+        table.judge(test, &reading, &budget)?;
     }
-    walk.write_table()?;
+    table.write()?;
     if train.json {
-        show::print(&format!("{}\n", walk.json()?))?;
-    } else if walk.talk {
-        show::print(&walk.summary())?;
+        show::print(&format!("{}\n", table.json()?))?;
+    } else if talk {
+        show::print(&table.summary())?;
     }
-    Ok(walk.exit_code())
+    Ok(table.exit_code())
 }

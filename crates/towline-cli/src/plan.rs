@@ -2,17 +2,19 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use std::sync::Arc;
+
+use towline::Fit;
+use towline::fit::reserve_classes;
 use towline::loss::AnyLoss;
-use towline::objective::{Classes, Multiclass, Objective, Targets};
+use towline::objective::{Classes, Multiclass, Targets};
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::{Choice, Plan, Solver};
 
 use crate::memory::{self, Memory};
 use crate::objective::MulticlassChoice;
 use crate::penalty::PenaltyArguments;
-use crate::recipe::SolverChoice;
-use crate::train::reserve_classes;
-use crate::{show, size};
+use crate::{method, show, size};
 
 /// Arguments of `towline plan`.
 #[derive(clap::Args)]
@@ -28,8 +30,8 @@ pub struct Arguments {
     #[arg(long, default_value = "hinge")]
     loss: String,
     /// Plan for this solver
-    #[arg(long, value_enum, default_value_t = SolverChoice::Auto)]
-    solver: SolverChoice,
+    #[arg(long, default_value = "auto", value_parser = method::solver())]
+    solver: Solver,
     /// Plan for an intercept that is free of the penalty
     #[arg(long)]
     intercept: bool,
@@ -50,11 +52,9 @@ pub struct Arguments {
 /// Prints the plan.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
-    let store = DiskStore::open_within(&arguments.store, &budget)?;
-    // How large λ is takes no memory.
+    let store = Arc::new(DiskStore::open_within(&arguments.store, &budget)?);
     let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
-    let penalty = arguments.penalty.penalty(1.0, outputs, &store, &budget)?;
-    // Neither do the numbers of a loss.
+    // How large the numbers of a loss and λ are takes no memory.
     let loss = AnyLoss::from_name(&arguments.loss, 0.1, 1.0)?;
     let multiclass = arguments.multiclass.map(|choice| choice.given().unwrap_or(Multiclass::OneVsRest));
     let targets = match (multiclass, outputs) {
@@ -62,21 +62,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, 1) => Targets::Numbers,
         (None, many) => Targets::Several { names: vec![String::new(); many] },
     };
-    let objective = Objective { penalty, intercept: arguments.intercept, ..Objective::new(loss, 1.0, targets) };
+    let fit = Fit::new().loss(loss).targets(targets).intercept(arguments.intercept).budget(budget.clone());
+    let objective = arguments.penalty.set(fit)?.objective(&store)?;
     let models = if multiclass.is_some() { objective.split().len() as u64 } else { arguments.models };
     let _classes = reserve_classes(&objective, models as usize, &budget)?;
-    let solver = match arguments.solver {
-        SolverChoice::Auto => Solver::Auto,
-        SolverChoice::Dual => Solver::Dual,
-        SolverChoice::Columns => Solver::Columns,
-        SolverChoice::Gram => Solver::Gram,
-        SolverChoice::Newton => Solver::Newton,
-        SolverChoice::Multipliers => Solver::Multipliers,
-    };
+    let solver = arguments.solver;
     // Of one-vs-rest, all models are like the first.
     let objective = objective.split().into_iter().next().unwrap_or(objective);
-    let choice = Choice::for_models(&store, &objective, (solver, models as usize), &budget)?;
-    let (plan, _) = choice.plan(&store, &objective, (solver, models as usize), &budget)?;
+    let choice = Choice::for_models(&*store, &objective, (solver, models as usize), &budget)?;
+    let (plan, _) = choice.plan(&*store, &objective, (solver, models as usize), &budget)?;
     if arguments.json {
         show::print(&format!("{}\n", serde_json::to_string(&plan)?))?;
     } else {
@@ -139,7 +133,7 @@ pub fn text(plan: &Plan, blocks: usize) -> String {
         Solver::Gram => "gram, normal equations",
         Solver::Newton => "newton, with the exact Hessian",
         Solver::Multipliers => "multipliers, with Newton steps",
-        Solver::Auto | Solver::Dual => "dual coordinate descent",
+        _ => "dual coordinate descent",
     };
     let why = if plan.why.is_empty() { String::new() } else { format!(": {}", plan.why) };
     let columns = plan.columns_from_bytes.map(|bytes| format!("; on columns with --memory {bytes} or more"));

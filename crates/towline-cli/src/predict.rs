@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use towline::fit::Scores;
 use towline::input::libsvm::Precision;
 use towline::loss::AnyLoss;
 use towline::model::Model;
@@ -13,7 +14,6 @@ use towline::predict::{label, probabilities};
 use crate::destination::Destination;
 use crate::input::InputArguments;
 use crate::memory::{self, Memory};
-use crate::scoring;
 
 /// Arguments of `towline predict`.
 #[derive(clap::Args)]
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut destination = Destination::open(arguments.output.as_deref(), kind, &inputs)?;
     let mut out = destination.begin()?;
     let mut chances = Vec::new();
-    scoring::score(&model, &arguments.input, &options, &budget, |row| {
+    Scores::open(&model, &arguments.input, &options, &budget)?.for_each(|row| {
         if arguments.scores {
             write_numbers(&mut out, row.scores)?;
         } else if arguments.probabilities {
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         } else {
             writeln!(out, "{}", label(&objective.targets, row.scores))?;
         }
-        Ok(())
+        anyhow::Ok(())
     })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)

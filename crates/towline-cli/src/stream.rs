@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use towline::baselines::Baseline;
+use towline::Fit;
+use towline::fit::StreamFit;
+use towline::input::Input;
 use towline::input::libsvm::Precision;
-use towline::input::{self, Input, Progress};
-use towline::loss::AnyLoss;
 use towline::model::{Model, ModelError};
 use towline::output::{Kind, OutputFile};
 use towline::stop::Stop;
-use towline::stream::{Progressive, StreamOptions, StreamReport, Watch, check_rule, stream};
+use towline::stream::{Progressive, StreamReport, Watch};
 
 use crate::eval::judge;
 use crate::memory;
-use crate::method::Method;
 use crate::pack::stop_on_signal;
 use crate::train::{Arguments, check_inputs, inputs};
 use crate::{show, size};
@@ -68,22 +67,8 @@ fn save_every(text: &str) -> Result<SaveEvery, String> {
     }
 }
 
-/// Options of `train` that have no meaning for a stream, by their names in the code and on the command line.
-const NOT_FOR_STREAMS: [(&str, &str); 13] = [
-    ("tolerance", "--tolerance"),
-    ("max_passes", "--max-passes"),
-    ("max_time", "--max-time"),
-    ("restart", "--restart"),
-    ("trace", "--trace"),
-    ("test_every", "--test-every"),
-    ("penalty", "--penalty"),
-    ("lambda", "--lambda"),
-    ("intercept", "--intercept"),
-    ("truncate", "--truncate"),
-    ("init_rows", "--init-rows"),
-    ("query_rows", "--query-rows"),
-    ("solver", "--solver"),
-];
+/// Options of `train` that have no meaning for a stream, and that are none of the library's.
+const NOT_FOR_STREAMS: [(&str, &str); 2] = [("trace", "--trace"), ("test_every", "--test-every")];
 
 /// Learns and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
@@ -91,7 +76,8 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if let Some((_, option)) = NOT_FOR_STREAMS.iter().find(|(id, _)| typed.iter().any(|typed| typed == id)) {
         bail!("{option} has no meaning for a stream, which is seen once; leave it out, or train without --stream");
     }
-    arguments.method.check(typed)?;
+    let goes_on = arguments.warm_start.is_some();
+    arguments.streams.set(arguments.fit(typed)?).options(goes_on)?;
     let name = arguments.data.to_string_lossy().into_owned();
     let Some(output) =
         arguments.output.clone().or_else(|| (name != "-").then(|| arguments.data.with_extension("towm")))
@@ -102,7 +88,6 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let stop = Stop::default();
     stop_on_signal(&stop)?;
-    let mut options = options(arguments, threads, stop)?;
     let start = arguments.warm_start.as_deref().map(|path| Model::load_within(path, &budget)).transpose()?;
     let (start, _start_paid) = start.unzip();
     let input = match arguments.streams.follow {
@@ -115,13 +100,13 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let reading = arguments.reading.options(Precision::F32, threads, true);
     check_inputs(arguments, &reading)?;
     let place = OutputFile::open(&output, Kind::Model, &inputs(arguments))?;
-    let progress = Progress::new(input.size_bytes());
-    options.progress = Some(progress.clone());
-    let source = input::open(&[input], &reading, &budget, &progress)?;
     let talk = !arguments.quiet && !arguments.json;
-    let mut watcher = Watcher::new(place, &options, talk);
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-    let (model, report) = stream(source, &options, start.as_ref(), folder, &budget, &mut watcher)?;
+    let fit = arguments.fit(typed)?.threads(threads).stop(stop.clone());
+    let fit = arguments.streams.set(fit).reading(reading.clone()).folder(folder);
+    let classes = fit.options(goes_on)?.loss.is_classification();
+    let mut watcher = Watcher::new(place, classes, arguments.streams.progressive, talk);
+    let (model, report) = fit.run_input(input, start.as_ref(), &budget, &mut watcher)?;
     watcher.finish();
     if talk && report.sorted_by_class {
         show::say(
@@ -141,49 +126,25 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         }
         show::print(&show::table(&lines))?;
     }
-    Ok(if options.stop.is_requested() { ExitCode::from(130) } else { ExitCode::SUCCESS })
+    Ok(if stop.is_requested() { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
-fn options(arguments: &Arguments, threads: usize, stop: Stop) -> anyhow::Result<StreamOptions> {
-    let mut options = arguments.objective.for_stream(arguments.one_c()?)?;
-    let how = arguments.how();
-    options.rounds = how.rounds;
-    (options.cache_share, options.selection, options.order) = (how.cache_share, how.selection, how.order);
-    options.seed = arguments.seed;
-    options.hash_bits = arguments.streams.hash_bits;
-    options.progressive = arguments.streams.progressive;
-    match arguments.streams.save_every {
-        Some(SaveEvery::Rows(rows)) => options.save_rows = Some(rows),
-        Some(SaveEvery::Time(time)) => options.save_time = Some(time),
-        None => {}
-    }
-    options.rule = rule(arguments, options.loss)?;
-    if let (Some(rule), Some(_)) = (options.rule, options.multiclass) {
-        bail!("--method {} has its own way to tell many classes apart; leave --multiclass out", rule.name());
-    }
-    options.rows = arguments.streams.rows;
-    if options.rows.is_some() && !matches!(options.rule, Some(Baseline::Pegasos | Baseline::Sgd)) {
-        bail!("--rows is for --method pegasos and sgd, whose steps follow from it; leave it out");
-    }
-    (options.threads, options.stop) = (threads, stop);
-    Ok(options)
-}
-
-/// The rule in place of blocks and cache, if the method is one.
-fn rule(arguments: &Arguments, loss: AnyLoss) -> anyhow::Result<Option<Baseline>> {
-    let method = arguments.method;
-    let Some(rule) = method.baseline() else {
-        if !matches!(method, Method::Auto | Method::Sbm) {
-            bail!(
-                "a stream is learnt by sbm, pegasos, sgd, perceptron, mira or cw; leave --method out, or pack the rows first"
-            );
+impl StreamArguments {
+    /// A stream with what was typed of these.
+    fn set(&self, fit: Fit) -> StreamFit {
+        let mut stream = fit.stream().progressive(self.progressive);
+        if let Some(bits) = self.hash_bits {
+            stream = stream.hash_bits(bits);
         }
-        return Ok(None);
-    };
-    if let Err(why) = check_rule(rule, loss, arguments.warm_start.is_some()) {
-        bail!("--method {} {why}", rule.name());
+        if let Some(rows) = self.rows {
+            stream = stream.rows(rows);
+        }
+        match self.save_every {
+            Some(SaveEvery::Rows(rows)) => stream.save_rows(rows),
+            Some(SaveEvery::Time(time)) => stream.save_time(time),
+            None => stream,
+        }
     }
-    Ok(Some(rule))
 }
 
 /// Saves models and shows how far the stream is.
@@ -196,7 +157,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(place: OutputFile, options: &StreamOptions, talk: bool) -> Self {
+    fn new(place: OutputFile, classes: bool, progressive: bool, talk: bool) -> Self {
         let bar = (talk && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
@@ -204,8 +165,7 @@ impl Watcher {
             }
             bar
         });
-        let classes = options.loss.is_classification();
-        Watcher { place, classes, progressive: options.progressive, talk, bar }
+        Watcher { place, classes, progressive, talk, bar }
     }
 
     fn finish(&self) {

@@ -80,6 +80,7 @@ pub fn text(
         }
         Status::Interrupted => "interrupted; the same command goes on from here",
         Status::Streamed => "one pass over a stream",
+        other => other.name(),
     };
     let mut lines = vec![line("status", status.to_string())];
     if let Some(multiclass) = header.objective.targets.multiclass() {

@@ -5,33 +5,32 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
-use towline::baselines::{self, Baseline, BaselineOptions};
-use towline::budget::{Budget, Reservation};
+use towline::budget::Budget;
+use towline::fit::{Prepared, Run};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
-use towline::model::{Header, Model, ModelWriter};
-use towline::objective::{Objective, Targets};
+use towline::model::Model;
+use towline::objective::Objective;
 use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
-use towline::store::{BlockStore, DiskStore, StoreError};
-use towline::trainer::{Choice, Plan, Selection, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use towline::store::{BlockStore, DiskStore};
+use towline::trainer::{Choice, Plan, Selection, Status, TrainError};
+use towline::{Fit, Method};
 
 use crate::eval::judge;
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
-use crate::method::{BASELINE_PASSES, Method};
-use crate::objective::{Constant, ObjectiveArguments, not_negative, positive_number};
+use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
-use crate::recipe::{Recipe, RecipeArguments, WorkingSet};
-use crate::resume::{self, From};
+use crate::recipe::RecipeArguments;
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{exit, liblinear, plan, scales, show, summary};
+use crate::{exit, flags, liblinear, method, plan, show, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -68,10 +67,10 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
     /// How to train: exactly (auto, sbm, bmd, da-bcd, ibcd, trunc), or as papers do that compare with it
-    #[arg(long, value_enum, default_value_t = Method::Auto)]
-    pub(crate) method: Method,
+    #[arg(long, default_value = "auto", value_parser = method::method())]
+    method: Method,
     #[command(flatten)]
-    pub(crate) recipe: RecipeArguments,
+    recipe: RecipeArguments,
     /// Which row is visited next
     #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -117,21 +116,9 @@ pub struct Arguments {
     pub reading: InputArguments,
 }
 
-/// How rows are chosen and visited, from what was typed.
-pub struct How {
-    /// The order of visits.
-    pub order: OrderName,
-    /// The part of the rows that stays.
-    pub cache_share: f64,
-    /// How it is chosen.
-    pub selection: Selection,
-    /// Sweeps; `None` is auto.
-    pub rounds: Option<u32>,
-}
-
 impl Arguments {
     /// The only C.
-    pub fn one_c(&self) -> anyhow::Result<f64> {
+    fn one_c(&self) -> anyhow::Result<f64> {
         match self.c.0[..] {
             [c] => Ok(c),
             _ => bail!(
@@ -140,23 +127,52 @@ impl Arguments {
         }
     }
 
-    /// How rows are chosen and visited.
-    pub fn how(&self) -> How {
-        How {
-            order: match self.order {
-                OrderChoice::Auto => OrderName::Auto,
-                OrderChoice::Permutation => OrderName::Permutation,
-                OrderChoice::Shrinking => OrderName::Shrinking,
-                OrderChoice::Adaptive => OrderName::Adaptive,
-            },
-            cache_share: self.cache_share,
-            selection: match self.selection {
-                SelectionChoice::Gradient => Selection::Gradient,
-                SelectionChoice::Random => Selection::Random,
-                SelectionChoice::Gap => Selection::Gap,
-            },
-            rounds: self.rounds.0,
+    /// A fit with the only C.
+    pub fn fit(&self, typed: &[String]) -> anyhow::Result<Fit> {
+        let c = self.one_c()?;
+        let fit = self.fit_for_any_c(typed)?;
+        Ok(if typed.iter().any(|id| id == "c") { fit.c(c) } else { fit })
+    }
+
+    /// What was typed, but for C.
+    pub fn fit_for_any_c(&self, typed: &[String]) -> anyhow::Result<Fit> {
+        let is_typed = |id: &str| typed.iter().any(|typed| typed == id);
+        // To the library it is a loss like any other.
+        if is_typed("liblinear_type") && self.method.has_own_rule() {
+            let name = self.method.name();
+            bail!("--method {name} has a rule of its own in place of -s; use --method sgd to choose a loss");
         }
+        let mut fit = self.recipe.set(self.objective.fit()?, &is_typed).method(self.method).seed(self.seed);
+        if is_typed("order") {
+            fit = fit.order(self.order.into());
+        }
+        if is_typed("cache_share") {
+            fit = fit.cache_share(self.cache_share);
+        }
+        if is_typed("selection") {
+            fit = fit.selection(self.selection.into());
+        }
+        if is_typed("rounds") {
+            fit = fit.rounds(self.rounds.0);
+        }
+        if is_typed("tolerance") {
+            fit = fit.tolerance(self.tolerance);
+        }
+        if let Some(passes) = self.max_passes {
+            fit = fit.max_passes(passes);
+        }
+        if let Some(seconds) = self.max_time {
+            let time = Duration::try_from_secs_f64(positive_number("--max-time", seconds)?);
+            fit = fit.max_time(time.context("--max-time is too long")?);
+        }
+        if let Some(threads) = self.threads {
+            fit = fit.threads(threads.into());
+        }
+        Ok(match &self.warm_start {
+            Some(model) => fit.warm_start(model),
+            None if self.restart => fit.restart(),
+            None => fit,
+        })
     }
 }
 
@@ -173,6 +189,27 @@ enum SelectionChoice {
     Gradient,
     Random,
     Gap,
+}
+
+impl From<OrderChoice> for OrderName {
+    fn from(choice: OrderChoice) -> Self {
+        match choice {
+            OrderChoice::Auto => OrderName::Auto,
+            OrderChoice::Permutation => OrderName::Permutation,
+            OrderChoice::Shrinking => OrderName::Shrinking,
+            OrderChoice::Adaptive => OrderName::Adaptive,
+        }
+    }
+}
+
+impl From<SelectionChoice> for Selection {
+    fn from(choice: SelectionChoice) -> Self {
+        match choice {
+            SelectionChoice::Gradient => Selection::Gradient,
+            SelectionChoice::Random => Selection::Random,
+            SelectionChoice::Gap => Selection::Gap,
+        }
+    }
 }
 
 /// How many sweeps; `None` is auto.
@@ -194,23 +231,13 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What a class takes besides the letters of its name, and its model besides weights and dual variables.
-const CLASS_BYTES: usize = 1024;
-
-/// Models of many classes share the labels, names and weights of them.
-pub(crate) fn reserve_classes(objective: &Objective, models: usize, budget: &Budget) -> anyhow::Result<Reservation> {
-    let classes: usize = objective.targets.names().iter().map(|name| name.len() + CLASS_BYTES).sum();
-    let bytes = if models > 1 { classes as u64 } else { 0 };
-    Ok(budget.reserve_few("classes of all models", bytes).map_err(StoreError::from)?)
-}
-
 /// Trains and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
     if arguments.streams.stream {
         return stream::run(arguments, typed);
     }
     let begin = Instant::now();
-    arguments.method.check(typed)?;
+    arguments.fit_for_any_c(typed)?.check()?;
     if arguments.data.as_os_str() == "-" {
         bail!(
             "standard input can be read only once; add --stream to learn from it in one pass, or pack it first: towline pack - -o NAME.tow"
@@ -226,67 +253,31 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let trace = open_trace(arguments, &inputs)?;
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
-    let mut notes = Vec::new();
-    let can_be_free = arguments.recipe.truncate.is_none() && arguments.method.can_have_intercept();
-    let mut objective = arguments.objective.objective(arguments.one_c()?, can_be_free, &store, &budget)?;
-    if !can_be_free && arguments.objective.constant(store.manifest().named_features, true) == Constant::Intercept {
-        notes.push(
-            "this method has no intercept; a constant feature of 1, whose weight is penalised, takes its place".into(),
-        );
-    }
-    notes.extend(arguments.objective.task_note(store.manifest())?);
-    notes.extend(scales::note(&store, &objective, &budget)?);
-    let recipe = arguments.recipe.choose(arguments.method, &mut objective, &store, typed, &mut notes)?;
     let stop = Stop::default();
+    let fit = arguments.fit(typed)?.budget(budget.clone()).stop(stop.clone()).checkpoint(&output);
+    let prepared = fit.prepare(&store)?;
     stop_on_signal(&stop)?;
-
     let talk = !arguments.quiet && !arguments.json;
     let held_out = match (&arguments.test, arguments.test_every) {
         (Some(test), Some(every)) => Some(HeldOut::open(
             test,
             reading.clone(),
             &store,
-            &objective,
+            prepared.objective(),
             not_negative("--test-every", every)?,
             &budget,
         )?),
         _ => None,
     };
     let mut watcher = Watcher::new(trace, held_out, arguments.tolerance, talk)?;
-    let mut trained = match arguments.method.baseline() {
-        Some(baseline) => {
-            let options = baseline_options(arguments, baseline, objective.clone(), &store, &output, stop)?;
-            vec![baselines::train(store.clone(), &options, &budget, &mut watcher)?]
-        }
-        None => {
-            let from = match &arguments.warm_start {
-                Some(model) => From::Model(model),
-                None if arguments.restart => From::Nothing,
-                None => From::Earlier,
-            };
-            let tasks = resume::tasks(&objective, &store, &output, from)?;
-            let weights: usize = tasks.iter().map(|task| task.start_weights.len()).sum();
-            let _paid = budget.reserve_few("weights to start from", 8 * weights as u64).map_err(StoreError::from)?;
-            let _classes = reserve_classes(&objective, tasks.len(), &budget)?;
-            notes.iter().filter(|_| talk).for_each(|note| show::say(&format!("note: {note}\n")));
-            match recipe.note() {
-                Some(note) if talk => show::say(&format!("note: {note}\n")),
-                None if talk => announce(&tasks, arguments.recipe.solver(arguments.method, typed), &store, &budget)?,
-                _ => {}
-            }
-            tasks
-                .iter()
-                .find_map(start_note)
-                .filter(|_| talk)
-                .iter()
-                .for_each(|note| show::say(&format!("note: {note}\n")));
-            let options = TrainOptions { stop, ..options(arguments, typed, tasks)? };
-            recipe.train(&store, options, &budget, &mut watcher)?
-        }
-    };
+    let run = prepared.begin()?;
+    if talk {
+        announce(&prepared, &run, &store, &budget)?;
+    }
+    let mut trained = run.train(&mut watcher)?;
     watcher.finish()?;
-    let header = write_model(&mut trained, &objective, &store, &budget, &mut place)?;
-    let solver = solver_name(&recipe, &trained[0]);
+    let solver = prepared.solver(&trained).map(|solver| solver.name());
+    let header = prepared.write(&mut trained, &mut place)?;
     drop(trained);
     towline::machine::give_back_free_memory();
     let judged = |test: &String| {
@@ -305,30 +296,6 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         Status::OutOfPasses if header.baseline.is_some() => ExitCode::SUCCESS,
         status => exit::of_training(status),
     })
-}
-
-/// Writes weights as a model with the names of features, and returns what is known of it besides.
-pub(crate) fn write_model(
-    trained: &mut [Trained],
-    objective: &Objective,
-    store: &DiskStore,
-    budget: &Budget,
-    place: &mut OutputFile,
-) -> anyhow::Result<Header> {
-    trained.iter_mut().for_each(Trained::keep_only_weights);
-    towline::machine::give_back_free_memory();
-    let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
-    let _weights = budget.reserve("weights", 8 * weights as u64).map_err(StoreError::from)?;
-    Ok(ModelWriter::new(store, budget)?.write(trained, objective, place)?.0)
-}
-
-/// How the problem of the rows in memory was solved, if it was.
-fn solver_name(recipe: &Recipe, trained: &Trained) -> Option<&'static str> {
-    match recipe {
-        _ if trained.baseline.is_some() => None,
-        Recipe::Blocks => Some(trained.solver.name()),
-        Recipe::Truncated(..) | Recipe::Indexed(_) => None,
-    }
 }
 
 /// The store to train on; a file is packed beside itself first.
@@ -365,101 +332,43 @@ pub(crate) fn open_trace(arguments: &Arguments, inputs: &Inputs) -> anyhow::Resu
     Ok(arguments.trace.as_ref().map(|path| OutputFile::open(path, Kind::Trace, inputs)).transpose()?)
 }
 
-/// What a run goes on from.
-fn start_note(task: &Task) -> Option<String> {
-    let file = task.checkpoint.as_ref().filter(|_| task.start.is_some())?;
-    Some(format!("going on from {} (--restart begins anew)", file.path.display()))
+fn note(text: &str) {
+    show::say(&format!("note: {}\n", flags::typed(text)));
 }
 
-/// Says how the budget is spent.
-fn announce(tasks: &[Task], solver: Solver, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
-    let choice = Choice::for_models(store, &tasks[0].objective, (solver, tasks.len()), budget)?;
+/// Says what is worth knowing before the run begins, and how the budget is spent.
+fn announce(prepared: &Prepared, run: &Run, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let Some(first) = run.tasks().first() else { return Ok(()) };
+    prepared.notes()?.iter().for_each(|text| note(text));
+    if prepared.recipe().note().is_none() {
+        announce_plan(run, &first.objective, store, budget)?;
+    }
+    if let Some(text) = run.note() {
+        note(&text);
+    }
+    Ok(())
+}
+
+fn announce_plan(run: &Run, objective: &Objective, store: &DiskStore, budget: &Budget) -> anyhow::Result<()> {
+    let models = run.tasks().len();
+    let choice = Choice::for_models(store, objective, (run.solver(), models), budget)?;
     if !choice.why.is_empty() {
-        show::say(&format!("note: solver {}: {}\n", choice.solver.name(), choice.why));
+        note(&format!("solver {}: {}", choice.solver.name(), choice.why));
     }
     if choice.solver.is_second_order() {
         return Ok(());
     }
     // Where there is no room for it, training says what would be enough.
-    let plan = Plan::for_solver(store, &tasks[0].objective, solver, tasks.len(), budget);
+    let plan = Plan::for_solver(store, objective, run.solver(), models, budget);
     let (plan, together) = match plan {
         Err(TrainError::Budget(_)) => return Ok(()),
         plan => plan?,
     };
     show::say(&plan::text(&plan, store.blocks().len()));
-    if together < tasks.len() {
-        show::say(&format!(
-            "note: {} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read\n",
-            tasks.len()
+    if together < models {
+        note(&format!(
+            "{models} models, of which {together} fit into the budget at a time; more --memory trains more of them on each block that is read"
         ));
     }
     Ok(())
-}
-
-/// How to train, as far as it is typed.
-pub(crate) fn options(arguments: &Arguments, typed: &[String], tasks: Vec<Task>) -> anyhow::Result<TrainOptions> {
-    if matches!(arguments.method, Method::DaBcd | Method::DBcd) && tasks[0].objective.is_plain_l2() {
-        bail!(
-            "--method da-bcd and d-bcd are for other penalties than l2; use sbm or bmd, or add --penalty l1 or --intercept"
-        );
-    }
-    let how = arguments.how();
-    Ok(TrainOptions {
-        tasks,
-        tolerance: positive_number("--tolerance", arguments.tolerance)?,
-        max_passes: arguments.max_passes.unwrap_or(1000),
-        max_time: max_time(arguments)?,
-        order: how.order,
-        cache_share: if arguments.method.keeps_no_rows() { 0.0 } else { how.cache_share },
-        selection: how.selection,
-        rounds: how.rounds,
-        seed: arguments.seed,
-        centre: arguments.method.centre(),
-        solver: arguments.recipe.solver(arguments.method, typed),
-        patience: None,
-        working_set: arguments.recipe.working_set == WorkingSet::Auto,
-        threads: arguments.threads.map_or_else(towline::machine::threads, usize::from),
-        stop: Stop::default(),
-    })
-}
-
-fn max_time(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
-    let seconds = arguments.max_time.map(|seconds| positive_number("--max-time", seconds)).transpose()?;
-    Ok(seconds.map(Duration::from_secs_f64))
-}
-
-fn baseline_options(
-    arguments: &Arguments,
-    baseline: Baseline,
-    objective: Objective,
-    store: &DiskStore,
-    output: &Path,
-    stop: Stop,
-) -> anyhow::Result<BaselineOptions> {
-    if objective.width() > 1 && objective.targets.are_numbers() {
-        bail!(
-            "--method {} predicts one number, and rows of this store have {}; leave --method out",
-            baseline.name(),
-            objective.width()
-        );
-    }
-    if let Targets::Classes { classes, .. } = &objective.targets {
-        bail!(
-            "--method {} tells two classes apart, and the labels have {} distinct values; name one with --positive LABEL",
-            baseline.name(),
-            classes.len()
-        );
-    }
-    if baseline == Baseline::Cw && store.manifest().weighted {
-        bail!("the rows of this store have weights, which --method cw knows nothing of; use another method");
-    }
-    let passes = arguments.max_passes.unwrap_or(BASELINE_PASSES);
-    let mut options = BaselineOptions::new(baseline, objective, passes)?;
-    if let Some(folder) = output.parent().filter(|folder| folder.is_dir()) {
-        options.folder = folder.to_path_buf();
-    }
-    options.max_time = max_time(arguments)?;
-    options.seed = arguments.seed;
-    options.stop = stop;
-    Ok(options)
 }

@@ -48,7 +48,7 @@ impl Batches {
     fn fill(&self, py: Python<'_>, batch: &mut RowBatch) -> PyResult<bool> {
         let Some(next) = self.iterator.bind(py).clone().next() else { return Ok(false) };
         let rows = next?.cast_into::<Rows>()?;
-        let block = &rows.get().block;
+        let block = rows.get().block();
         self.classes.iter().for_each(|name| _ = batch.classes.intern(name.as_bytes()));
         for i in 0..block.rows() {
             block.row(i).for_each(|column, value| {

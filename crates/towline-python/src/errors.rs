@@ -4,6 +4,7 @@ use pyo3::exceptions::{
     PyBlockingIOError, PyException, PyFileExistsError, PyKeyboardInterrupt, PyMemoryError, PyValueError,
 };
 use pyo3::prelude::*;
+use towline::FitError;
 use towline::budget::BudgetError;
 use towline::input::InputError;
 use towline::model::ModelError;
@@ -72,7 +73,7 @@ impl IntoException for InputError {
         match self {
             InputError::Io { source, .. } => io(source, message),
             InputError::Budget { source, .. } => source.into_exception(),
-            InputError::Bad { .. } => PyValueError::new_err(message),
+            _ => PyValueError::new_err(message),
         }
     }
 }
@@ -93,6 +94,21 @@ impl IntoException for PackError {
             PackError::Store(error) => error.into_exception(),
             PackError::Budget(error) => error.into_exception(),
             PackError::Interrupted => PyKeyboardInterrupt::new_err(self.to_string()),
+            other => bad_value(other),
+        }
+    }
+}
+
+impl IntoException for FitError {
+    fn into_exception(self) -> PyErr {
+        match self {
+            FitError::Train(error) => error.into_exception(),
+            FitError::Store(error) => error.into_exception(),
+            FitError::Model(error) => error.into_exception(),
+            FitError::Input(error) => error.into_exception(),
+            FitError::Pack(error) => error.into_exception(),
+            FitError::Stream(error) => error.into_exception(),
+            FitError::Output(error) => error.into_exception(),
             other => bad_value(other),
         }
     }
@@ -119,7 +135,7 @@ impl IntoException for ModelError {
             ModelError::Output(error) => error.into_exception(),
             ModelError::Store(error) => error.into_exception(),
             ModelError::Budget(refused) => refused.into_exception(),
-            ModelError::Damaged { .. } | ModelError::Unfit { .. } => PyValueError::new_err(message),
+            _ => PyValueError::new_err(message),
         }
     }
 }
@@ -131,7 +147,7 @@ impl IntoException for OutputError {
             OutputError::Io { source, .. } | OutputError::NotDurable { source, .. } => io(source, message),
             OutputError::Appeared { .. } | OutputError::OtherKind { .. } => PyFileExistsError::new_err(message),
             OutputError::Busy { .. } | OutputError::ForeignLock { .. } => PyBlockingIOError::new_err(message),
-            OutputError::IsInput { .. } => PyValueError::new_err(message),
+            _ => PyValueError::new_err(message),
         }
     }
 }

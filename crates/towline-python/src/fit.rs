@@ -1,20 +1,17 @@
 //! Training.
-use std::sync::Arc;
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use towline::budget::Budget;
+use towline::fit::State;
 use towline::loss::AnyLoss;
-use towline::model::Model as LibraryModel;
-use towline::objective::{Classes, Multiclass, Objective, Targets};
-use towline::penalty::{AnyPenalty, GroupMap};
+use towline::objective::{Classes, Multiclass, Targets};
+use towline::penalty::GroupMap;
 use towline::stop::Stop;
-use towline::store::features::FeatureName;
-use towline::store::{BlockStore, DiskStore, MemoryStore};
-use towline::trainer::{self, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
-use towline::truncation::{self, Beginning};
+use towline::trainer::Solver;
+use towline::{Data, Fit, Regularizer};
 
 use crate::errors::{OrRaise, bad_value};
 use crate::model::Model;
@@ -53,16 +50,32 @@ pub struct Problem<'py> {
 }
 
 impl Problem<'_> {
-    /// What is minimised.
-    pub fn objective(&self) -> PyResult<Objective> {
-        let groups = self.groups.clone().map(|(of_column, weights)| GroupMap::new(of_column, weights));
-        let groups = groups.transpose().map_err(bad_value)?;
+    /// The library's fit of it.
+    pub fn fit(&self) -> PyResult<Fit> {
         let loss = AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?;
-        let penalty = AnyPenalty::from_name(&self.penalty, self.strength, self.l1_ratio, groups).map_err(bad_value)?;
-        let (bias, intercept) = (self.bias, self.intercept);
-        let truncate = self.truncate;
-        let objective = Objective { bias, intercept, truncate, ..Objective::new(loss, self.c, self.targets()?) };
-        Ok(Objective { penalty: penalty.for_outputs(objective.width()), ..objective })
+        let regularizer: Regularizer = self.penalty.parse().or_raise()?;
+        let fit = Fit::new().loss(loss).c(self.c).penalty(regularizer).lambda(self.strength).targets(self.targets()?);
+        let mut fit = fit.own_weight_only(self.own_weight_only);
+        fit = if self.intercept { fit.intercept(true) } else { fit.bias(self.bias) };
+        if regularizer == Regularizer::ElasticNet {
+            fit = fit.l1_ratio(self.l1_ratio);
+        }
+        if let Some((of_column, weights)) = self.groups.clone() {
+            fit = fit.groups(GroupMap::new(of_column, weights).map_err(bad_value)?);
+        }
+        if let Some(s) = self.truncate {
+            fit = fit.truncate(s);
+        }
+        Ok(match &self.start {
+            Some(states) => {
+                let state = |(duals, weights): &(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, f64>)| State {
+                    duals: duals.as_array().to_vec(),
+                    weights: weights.as_array().to_vec(),
+                };
+                fit.start_from(states.iter().map(state).collect())
+            }
+            None => fit,
+        })
     }
 
     fn targets(&self) -> PyResult<Targets> {
@@ -80,24 +93,6 @@ impl Problem<'_> {
         let names = classes.iter().map(|class| class.1.clone()).collect();
         let classes = Classes::new(labels, names, classes.iter().map(|class| class.2).collect());
         Ok(Targets::Classes { classes, multiclass })
-    }
-
-    /// What is minimised one by one.
-    pub fn tasks(&self, objective: &Objective) -> Vec<Task> {
-        let mut tasks: Vec<Task> = objective.split().into_iter().map(Task::new).collect();
-        for task in &mut tasks {
-            if let (true, Targets::OneOf { class, classes }) = (self.own_weight_only, &mut task.objective.targets) {
-                let own = *class as usize;
-                let weights = classes.weights_mut().iter_mut().enumerate();
-                weights.filter(|(other, _)| *other != own).for_each(|(_, weight)| *weight = 1.0);
-            }
-        }
-        for (task, (duals, weights)) in tasks.iter_mut().zip(self.start.iter().flatten()) {
-            // Models that sums over rows have led to have weights alone.
-            task.start = (!duals.as_array().is_empty()).then(|| Start::Values(duals.as_array().to_vec()));
-            task.start_weights = weights.as_array().to_vec();
-        }
-        tasks
     }
 }
 
@@ -119,20 +114,27 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The library's options.
-    pub fn options(&self, tasks: Vec<Task>, stop: &Stop) -> PyResult<TrainOptions> {
-        let mut tasks = tasks.into_iter();
-        let first = tasks.next().ok_or_else(|| bad_value("there is nothing to train"))?;
-        let mut options = TrainOptions::of(first);
-        options.tasks.extend(tasks);
-        options.tolerance = self.tolerance;
-        options.max_passes = self.max_passes;
-        options.max_time = self.max_seconds.map(Duration::try_from_secs_f64).transpose().map_err(bad_value)?;
-        options.solver = choose("solver", &self.solver, &Solver::ALL.map(|solver| (solver.name(), solver)))?;
-        options.seed = self.seed;
-        options.threads = self.threads.unwrap_or(options.threads);
-        options.stop = stop.clone();
-        Ok(options)
+    /// The same fit with these limits.
+    pub fn set(&self, fit: Fit, budget: &Budget, stop: &Stop) -> PyResult<Fit> {
+        let solver = choose("solver", &self.solver, &Solver::ALL.map(|solver| (solver.name(), solver)))?;
+        let mut fit = fit.max_passes(self.max_passes).seed(self.seed).keep_state(self.keep_start);
+        // With a tolerance of 0 all passes are made.
+        fit = if self.tolerance > 0.0 { fit.tolerance(self.tolerance) } else { fit.all_passes() };
+        if solver != Solver::Auto {
+            fit = fit.solver(solver);
+        }
+        if let Some(seconds) = self.max_seconds {
+            fit = fit.max_time(Duration::try_from_secs_f64(seconds).map_err(bad_value)?);
+        }
+        if let Some(threads) = self.threads {
+            fit = fit.threads(threads);
+        }
+        Ok(fit.budget(budget.clone()).stop(stop.clone()))
+    }
+
+    /// What a fit may hold.
+    pub fn budget(&self, data: &Data) -> Budget {
+        self.memory.map_or_else(|| data.default_budget(), Budget::new)
     }
 }
 
@@ -165,136 +167,48 @@ pub struct Fitted {
     raised: Option<PyErr>,
 }
 
-/// The name of a status.
-pub fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Converged => "converged",
-        Status::OutOfPasses => "out-of-passes",
-        Status::OutOfTime | Status::OutOfPatience => "out-of-time",
-        Status::Interrupted => "interrupted",
-        Status::Streamed => "streamed",
-    }
-}
-
-/// Where rows lie.
-pub enum Data {
-    Memory(Arc<MemoryStore>),
-    Disk(Arc<DiskStore>),
-}
-
-impl Data {
-    /// Those of a Python object.
-    pub fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(rows) = data.cast::<Rows>() {
-            Ok(Data::Memory(rows.get().store()))
-        } else if let Ok(store) = data.cast::<Store>() {
-            Ok(Data::Disk(store.get().store.clone()))
-        } else {
-            Err(PyTypeError::new_err("data is neither Rows nor a Store"))
-        }
-    }
-
-    /// As a store.
-    pub fn store(&self) -> Arc<dyn BlockStore> {
-        match self {
-            Data::Memory(store) => store.clone(),
-            Data::Disk(store) => store.clone(),
-        }
-    }
-
-    /// Whether rows belong to groups.
-    pub fn is_grouped(&self) -> bool {
-        matches!(self, Data::Disk(store) if store.manifest().grouped)
-    }
-
-    /// Whether rows lie in random order.
-    fn is_shuffled(&self) -> bool {
-        let Data::Disk(store) = self else { return false };
-        store.manifest().shuffle_seed.is_some() && store.manifest().generation == 1
-    }
-
-    /// Trains all models: together, or those with truncated losses one after the other.
-    fn train(&self, options: &TrainOptions, budget: &Budget, watch: &mut Watch) -> Result<Vec<Trained>, TrainError> {
-        if options.tasks.iter().all(|task| task.objective.truncate.is_none()) {
-            return trainer::train_all(self.store(), options, budget, watch);
-        }
-        let beginning = Beginning { shuffled: self.is_shuffled(), ..Beginning::default() };
-        let one = |task: &Task| {
-            let options = options.with_tasks(vec![Task::new(task.objective.clone())]);
-            truncation::train(self.store(), &options, (beginning, trainer::train), budget, watch)
-        };
-        options.tasks.iter().map(one).collect()
-    }
-
-    /// What may be held besides.
-    pub fn budget(&self, memory: Option<u64>) -> Budget {
-        match (memory, self) {
-            (Some(bytes), _) => Budget::new(bytes),
-            (None, Data::Disk(_)) => Budget::new(towline::machine::default_memory_bytes()),
-            // The data is in memory already; what comes on top is little.
-            (None, Data::Memory(_)) => Budget::unlimited(),
-        }
-    }
-
-    /// Refuses a budget in which the weights of a store cannot become a model with names in the end.
-    fn check_model(&self, options: &TrainOptions, objective: &Objective, budget: &Budget) -> Result<(), TrainError> {
-        let Data::Disk(store) = self else { return Ok(()) };
-        let columns = store.shape().columns;
-        let outputs = (options.tasks.len() * objective.width()) as u64;
-        let made = LibraryModel::assembly_bytes(columns, outputs, store.manifest().named_features);
-        Ok(budget.check("the model", 8 * outputs * (columns + 1) + made + 8 * columns)?)
-    }
-
-    /// The model, and how many columns an array of the same features has.
-    fn model(&self, all: &[Trained], objective: &Objective, budget: &Budget) -> PyResult<(LibraryModel, u64)> {
-        match self {
-            Data::Memory(store) => {
-                let shape = store.shape();
-                Ok((LibraryModel::of_columns(all, objective, shape.rows, shape.columns), shape.columns))
-            }
-            Data::Disk(store) => {
-                let features = store.features(budget).or_raise()?;
-                let ends = (0..features.len() as u32).map(|column| match features.name(column) {
-                    FeatureName::Number(number) => number.saturating_add(1),
-                    FeatureName::Name(_) => features.len() as u64,
-                });
-                let width = ends.max().unwrap_or(0);
-                Ok((LibraryModel::new(all, objective, store, &features), width))
-            }
-        }
+/// The rows of a Python object.
+pub fn data_of(data: &Bound<'_, PyAny>) -> PyResult<Data> {
+    if let Ok(rows) = data.cast::<Rows>() {
+        Ok(Data::from(rows.get().rows()))
+    } else if let Ok(store) = data.cast::<Store>() {
+        Ok(Data::from(&store.get().store))
+    } else {
+        Err(PyTypeError::new_err("data is neither Rows nor a Store"))
     }
 }
 
 /// Trains on rows in memory or on a store.
 #[pyfunction]
 pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limits: Limits) -> PyResult<Fitted> {
-    let data = Data::of(data)?;
+    let data = data_of(data)?;
     let targets = data.store().shape().layout.targets;
     if targets > 1 {
         return Err(bad_value(format!("rows have {targets} targets, and estimators predict one; pack with one label")));
     }
     let stop = Stop::default();
-    let objective = problem.objective()?;
-    let options = limits.options(problem.tasks(&objective), &stop)?;
-    let budget = data.budget(limits.memory);
-    data.check_model(&options, &objective, &budget).or_raise()?;
+    let budget = limits.budget(&data);
+    let fit = limits.set(problem.fit()?, &budget, &stop)?;
     let mut watch = Watch::new(limits.callback, stop);
-    let trained = py.detach(|| data.train(&options, &budget, &mut watch)).or_raise()?;
-    let (model, width) = data.model(&trained, &objective, &budget)?;
-    let solver = trained.first().map_or(options.solver, |model| model.solver).name();
-    let mut start = Vec::new();
-    for model in trained.into_iter().filter(|_| limits.keep_start) {
-        let duals = model.duals.values().map_err(bad_value)?;
-        start.push((PyArray1::from_vec(py, duals).unbind(), PyArray1::from_vec(py, model.weights).unbind()));
-    }
+    let fitted = py
+        .detach(|| {
+            let prepared = fit.prepare(&data)?;
+            prepared.check_model()?;
+            prepared.fitted(prepared.begin()?.train(&mut watch)?)
+        })
+        .or_raise()?;
+    let (width, solver) = (fitted.width(), fitted.solver().unwrap_or(Solver::Dual).name());
+    let (gap, objective) = (fitted.gap(), fitted.objective_value());
+    let (model, state) = fitted.into_parts();
+    let vector = |numbers: Vec<f64>| PyArray1::from_vec(py, numbers).unbind();
+    let start = state.into_iter().map(|state| (vector(state.duals), vector(state.weights))).collect();
     let header = &model.header;
-    let certificates = header.certificates.iter().chain(&header.certificate);
     Ok(Fitted {
         width,
         start,
-        status: status_name(header.status),
-        objective: header.certificate.map_or(f64::NAN, |certificate| certificate.objective),
-        gap: certificates.map(|certificate| certificate.relative_gap()).fold(0.0, f64::max),
+        status: header.status.name(),
+        objective,
+        gap,
         passes: header.cost.passes,
         sweeps: header.cost.sweeps,
         solver,

@@ -1,20 +1,17 @@
 //! Arrays of a Python program as rows.
-use std::sync::Arc;
-
 use numpy::ndarray::Array2;
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use towline::block::{Block, SharedColumns, SharedRows, SharedValues};
-use towline::store::MemoryStore;
 
 use crate::arrays::cells;
-use crate::errors::bad_value;
+use crate::errors::{OrRaise, bad_value};
 
 /// Rows in arrays that stay where they are.
 #[pyclass(frozen, module = "towline._native")]
 pub struct Rows {
-    pub block: Block,
+    rows: towline::Rows,
 }
 
 type Floats<'py> = Option<PyReadonlyArray1<'py, f64>>;
@@ -63,7 +60,7 @@ impl Rows {
     /// Rows and columns.
     #[getter]
     fn shape(&self) -> (usize, usize) {
-        (self.block.rows(), self.block.columns())
+        (self.block().rows(), self.block().columns())
     }
 
     /// The scores of all rows: a column for each row of `weights`, whose `intercepts` are added.
@@ -75,13 +72,13 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (weights, intercepts) = (weights.as_array(), intercepts.as_array());
         let classes: Option<Vec<&[f64]>> = weights.rows().into_iter().map(|row| row.to_slice()).collect();
-        let Some(classes) = classes.filter(|_| weights.ncols() == self.block.columns()) else {
+        let Some(classes) = classes.filter(|_| weights.ncols() == self.block().columns()) else {
             return Err(PyValueError::new_err("the weights do not fit to the rows"));
         };
         if intercepts.len() != classes.len() {
             return Err(PyValueError::new_err("there is not one intercept for each row of weights"));
         }
-        let block = &self.block;
+        let block = self.block();
         let score = |(row, class): (usize, usize)| block.row(row).dot(classes[class]) + intercepts[class];
         let scores = py.detach(|| Array2::from_shape_fn((block.rows(), classes.len()), score));
         Ok(PyArray2::from_owned_array(py, scores))
@@ -102,20 +99,18 @@ impl Rows {
             given.map_or_else(|| vec![otherwise; rows], |array| array.as_array().to_vec())
         };
         let (labels, weights) = (list(labels, 0.0), list(weights, 1.0));
-        let mut block = Block::over(SharedRows { width, ends, columns, values, labels, weights }).map_err(bad_value)?;
-        if block.weights().iter().any(|weight| !(weight.is_finite() && *weight >= 0.0)) {
-            return Err(PyValueError::new_err("a sample weight is negative or no number; weights are 0 or more"));
-        }
-        if block.weights().contains(&0.0) {
-            let weights = block.weights().to_vec();
-            block.retain(|row| weights[row] > 0.0);
-        }
-        Ok(Rows { block })
+        let rows = SharedRows { width, ends, columns, values, labels, weights };
+        Ok(Rows { rows: towline::Rows::over(rows).or_raise()? })
     }
 
-    /// A store that training uses where it lies.
-    pub fn store(&self) -> Arc<MemoryStore> {
-        Arc::new(MemoryStore::resident(self.block.clone()))
+    /// As the library has them.
+    pub fn rows(&self) -> &towline::Rows {
+        &self.rows
+    }
+
+    /// The rows themselves.
+    pub fn block(&self) -> &Block {
+        self.rows.block()
     }
 }
 

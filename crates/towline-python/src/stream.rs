@@ -1,12 +1,13 @@
 //! Learning from rows as they come.
 
 use pyo3::prelude::*;
+use towline::Fit;
 use towline::budget::Budget;
 use towline::input::{Progress, RowSource};
 use towline::loss::AnyLoss;
 use towline::model::{Model as LibraryModel, ModelError};
 use towline::stop::Stop;
-use towline::stream::{StreamError, StreamOptions, StreamReport, Watch, stream};
+use towline::stream::{StreamError, StreamReport, Watch};
 
 use crate::batches::{Batches, Raised};
 use crate::errors::{IntoException, OrRaise, bad_value};
@@ -74,13 +75,9 @@ pub fn learn(
 ) -> PyResult<(Model, Option<PyErr>)> {
     let stop = Stop::default();
     let loss = AnyLoss::from_name(&arguments.loss, 0.0, 1.0).map_err(bad_value)?;
-    let options = StreamOptions {
-        bias: arguments.bias,
-        class_weights: arguments.class_weights,
-        seed: arguments.seed,
-        stop: stop.clone(),
-        ..StreamOptions::new(loss, arguments.c)
-    };
+    let fit = Fit::new().loss(loss).c(arguments.c).bias(arguments.bias).seed(arguments.seed).stop(stop.clone());
+    let weigh = |fit: Fit, (name, weight): &(String, f64)| fit.class_weight(name, *weight);
+    let stream = arguments.class_weights.iter().fold(fit, weigh).stream();
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let raised = Raised::default();
     let source: Box<dyn RowSource> = match data.extract::<Vec<String>>() {
@@ -92,7 +89,7 @@ pub fn learn(
     };
     let mut signals = Signals { stop, raised: None };
     let start = start.map(Model::library);
-    let learnt = py.detach(|| stream(source, &options, start, &std::env::temp_dir(), &budget, &mut signals));
+    let learnt = py.detach(|| stream.run_rows(source, start, &budget, &mut signals));
     if let Some(error) = raised.take() {
         return Err(error);
     }

@@ -1,12 +1,10 @@
 //! Cross-validation.
-use std::sync::Arc;
-
 use pyo3::prelude::*;
-use towline::cv::{self, Folds};
+use towline::FitError;
 use towline::stop::Stop;
 
 use crate::errors::{OrRaise, bad_value};
-use crate::fit::{Data, Limits, Problem};
+use crate::fit::{Limits, Problem, data_of};
 use crate::watch::Watch;
 
 /// Trains a model for each problem and each fold, all over shared blocks, and scores it by the rows of the fold. Returns JSON.
@@ -19,26 +17,20 @@ pub fn cross_validate(
     folds: u32,
     stratify: bool,
 ) -> PyResult<String> {
-    let data = Data::of(data)?;
-    let store = data.store();
-    if folds < 2 || store.shape().rows < u64::from(folds) {
-        return Err(bad_value(format!("{} rows cannot be divided into {folds} folds", store.shape().rows)));
-    }
-    let objectives = problems.iter().map(Problem::objective).collect::<PyResult<Vec<_>>>()?;
-    let Some(first) = problems.first() else { return Err(bad_value("there is nothing to compare")) };
-    let stop = Stop::default();
-    let options = limits.options(first.tasks(&objectives[0]), &stop)?;
-    let budget = data.budget(limits.memory);
+    let data = data_of(data)?;
+    let (budget, stop) = (limits.budget(&data), Stop::default());
+    let fits =
+        problems.iter().map(|problem| limits.set(problem.fit()?, &budget, &stop)).collect::<PyResult<Vec<_>>>()?;
+    let Some(first) = fits.first() else { return Err(bad_value("there is nothing to compare")) };
+    // Folds with a share of every class take no notice of groups.
+    let validation = first.clone().cross_validate().folds(folds).stratify(stratify).split_groups(stratify);
     let mut watch = Watch::new(limits.callback, stop);
-    let found = py.detach(|| -> PyResult<_> {
-        let folds = match stratify {
-            true => Folds::stratified(folds, options.seed, &*store, &budget).or_raise()?,
-            false => Folds::new(folds, options.seed, data.is_grouped()),
-        };
-        cv::cross_validate(store, &objectives, Arc::new(folds), None, &options, &budget, &mut watch).or_raise()
-    })?;
+    let found = py.detach(|| {
+        let objectives = fits.iter().map(|fit| fit.objective(&data)).collect::<Result<Vec<_>, FitError>>()?;
+        validation.run_on(&objectives, &data, &budget, &mut watch)
+    });
     match watch.raised {
         Some(error) => Err(error),
-        None => serde_json::to_string(&found).map_err(bad_value),
+        None => serde_json::to_string(&found.or_raise()?).map_err(bad_value),
     }
 }

@@ -9,35 +9,31 @@
 //! part above the optimum, whatever the solver did. Everything that grows with the data asks a [`budget::Budget`] first.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use towline::block::{Block, Layout, RowInfo};
-//! use towline::budget::Budget;
-//! use towline::loss::AnyLoss;
-//! use towline::objective::{Objective, Targets};
-//! use towline::store::MemoryStore;
-//! use towline::trainer::{Status, TrainOptions, train};
-//!
-//! // Two rows of two features, one of each class.
-//! let mut rows = Block::new(Layout::SPARSE_F32, 2);
-//! rows.push(RowInfo { label: 1.0, weight: 1.0, group: 0, id: 0 }, [(0, 1.0)]);
-//! rows.push(RowInfo { label: -1.0, weight: 1.0, group: 0, id: 1 }, [(1, 1.0)]);
-//!
-//! let names = ["-1".to_string(), "1".to_string()];
-//! let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
-//! let objective = Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0)?, 10.0, targets);
-//! let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
-//! let store = Arc::new(MemoryStore::new(vec![rows]));
-//! let trained = train(store, &options, &Budget::new(16 << 20), &mut ())?;
-//! assert_eq!(trained.status, Status::Converged);
-//! assert!(trained.certificate.relative_gap() <= 1e-6);
-//! // The margins are 1: w = (1, -1), and no bias.
-//! assert!(trained.weights.iter().zip([1.0, -1.0, 0.0]).all(|(w, exact)| (w - exact).abs() < 1e-3));
+//! # let folder = std::env::temp_dir().join(format!("towline-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # std::env::set_current_dir(&folder)?;
+//! # std::fs::write("train.svm", "+1 1:2 3:1\n-1 2:1.5\n+1 1:1\n-1 2:2 3:1\n")?;
+//! # std::fs::write("test.svm", "+1 1:1 3:0.5\n-1 2:1\n")?;
+//! let store = towline::pack("train.svm").memory(512 << 20).to("train.tow")?;
+//! let model = towline::Fit::logistic().c(1.0).tolerance(1e-4).memory(512 << 20).run(&store)?;
+//! println!("gap {:e}", model.gap());
+//! model.save("m.towm")?;
+//! for label in model.predict("test.svm")? {
+//!     println!("{}", label?);
+//! }
+//! # assert!(model.is_converged() && model.gap() <= 1e-4);
+//! # let labels = model.predict("test.svm")?.map(|label| Ok(label?.to_string())).collect::<Result<Vec<_>, towline::FitError>>()?;
+//! # assert_eq!(labels, ["1", "-1"]);
+//! # assert_eq!(towline::model::Model::load("m.towm")?.gap(), model.gap());
+//! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//! [`Fit`] has a setting for everything else: losses, [regularizers](Regularizer), multiclass strategies, truncated losses,
+//! solvers and limits. Rows may also lie in memory ([`Rows`]). [`fit`] is the way in; the other modules are its parts.
 mod base;
 mod data;
 mod engine;
-mod fit;
+pub mod fit;
 mod io;
 mod math;
 mod methods;
@@ -48,6 +44,7 @@ pub use data::{block, fourier, index, store};
 pub use engine::sweep as solver;
 pub use engine::{classes, objective, residents, targets, task};
 pub use fit::cv;
+pub use fit::{Data, Fit, FitError, Fitted, Method, Pack, Regularizer, Rows, Store, pack};
 pub use io::{input, pack};
 pub use math::{loss, order, penalty};
 pub use methods::comparison as baselines;

@@ -1,63 +1,76 @@
 //! What a path has found, as a table: for people, for programs, and beside the models.
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use towline::model::Header;
+use towline::budget::Budget;
+use towline::fit::{PathPoint, PathRun};
+use towline::input::ReadOptions;
+use towline::model::{Header, Model};
 use towline::output::{self, Kind};
 use towline::trainer::Status;
 
-use super::walk::Walk;
-use crate::eval::Quality;
-use crate::{show, size};
+use crate::eval::{Quality, judge};
+use crate::{exit, show, size};
 
 /// What the table begins with.
 const TITLE: &str = "lambda,c,weights";
 
-/// A model that is there, as far as the table goes.
-pub struct Point {
-    pub header: Header,
-    /// Features with a weight that is not 0.
-    weights: u64,
-    pub quality: Option<Quality>,
+/// What came of a path.
+pub struct Table {
+    folder: PathBuf,
+    found: PathRun,
+    /// How good each model is, where there are test rows.
+    qualities: Vec<Quality>,
 }
 
-impl Point {
-    /// The objective and its relative gap; every model of a path has a certificate.
-    fn value_and_gap(&self) -> (f64, f64) {
-        self.header.certificate.map_or((f64::NAN, f64::NAN), |found| (found.objective, found.relative_gap()))
+/// The objective and its relative gap; every model of a path has a certificate.
+fn value_and_gap(header: &Header) -> (f64, f64) {
+    header.certificate.map_or((f64::NAN, f64::NAN), |found| (found.objective, found.relative_gap()))
+}
+
+fn lambda(header: &Header) -> f64 {
+    header.objective.penalty.lambda()
+}
+
+/// The intercept, where there is just one.
+fn intercept(header: &Header) -> Option<f64> {
+    match header.intercepts[..] {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+impl Table {
+    /// The points that are in `folder`.
+    pub fn new(folder: PathBuf, found: PathRun) -> Table {
+        Table { folder, found, qualities: Vec::new() }
     }
 
-    /// A model with so many features.
-    pub fn new(header: Header, weights: u64) -> Point {
-        Point { weights, header, quality: None }
-    }
-
-    fn lambda(&self) -> f64 {
-        self.header.objective.penalty.lambda()
-    }
-
-    /// The intercept, where there is just one.
-    fn intercept(&self) -> Option<f64> {
-        match self.header.intercepts[..] {
-            [only] => Some(only),
-            _ => None,
+    /// Judges every model; only now, since while rows are in memory there is no room for scores.
+    pub fn judge(&mut self, test: &str, reading: &ReadOptions, budget: &Budget) -> anyhow::Result<()> {
+        for point in &self.found.points {
+            let (model, _paid) = Model::load_within(&point.file, budget)?;
+            self.qualities.push(judge(&model, test, reading, budget)?);
         }
+        Ok(())
     }
 
-    fn c(&self) -> f64 {
-        self.header.objective.c
+    /// Tells scripts how it ended.
+    pub fn exit_code(&self) -> ExitCode {
+        let statuses = || self.found.points.iter().map(|point| point.header.status);
+        let interrupted = statuses().find(|&status| status == Status::Interrupted);
+        exit::of_training(interrupted.unwrap_or_else(|| Status::of_all(statuses())))
     }
-}
 
-impl Walk {
     /// All points, for programs.
     pub fn json(&self) -> anyhow::Result<serde_json::Value> {
-        let point = |(number, point): (usize, &Point)| {
+        let point = |(number, point): (usize, &PathPoint)| {
             let header = &point.header;
             anyhow::Ok(serde_json::json!({
-                "lambda": point.lambda(),
-                "c": point.c(),
-                "weights": point.weights,
-                "intercept": point.intercept(),
+                "lambda": lambda(header),
+                "c": header.objective.c,
+                "weights": point.features,
+                "intercept": intercept(header),
                 "intercepts": header.intercepts,
                 "status": header.status,
                 "objective": header.certificate.map(|certificate| certificate.objective),
@@ -66,35 +79,34 @@ impl Walk {
                 "sweeps": header.cost.sweeps,
                 "bytes_read": header.cost.bytes_read,
                 "seconds": header.cost.seconds,
-                "model": self.file(number),
-                "test": point.quality.as_ref().map(Quality::json).transpose()?,
+                "model": point.file,
+                "test": self.qualities.get(number).map(Quality::json).transpose()?,
             }))
         };
-        let points = self.done.iter().enumerate().map(point).collect::<anyhow::Result<Vec<_>>>()?;
+        let points = self.found.points.iter().enumerate().map(point).collect::<anyhow::Result<Vec<_>>>()?;
         Ok(serde_json::json!({
             "schema": 1,
-            "bytes_read": self.bytes_read,
+            "bytes_read": self.found.bytes_read,
             "peak_memory_bytes": towline::machine::peak_memory_bytes(),
             "points": points,
         }))
     }
 
     /// The table for other programs, beside the models.
-    pub fn write_table(&self) -> anyhow::Result<()> {
+    pub fn write(&self) -> anyhow::Result<()> {
         let mut text = format!("{TITLE},intercept,objective,relative_gap,passes,bytes_read,seconds,test,model\n");
-        for (number, point) in self.done.iter().enumerate() {
+        for (number, point) in self.found.points.iter().enumerate() {
             let header = &point.header;
-            let (objective, gap) = point.value_and_gap();
+            let (objective, gap) = value_and_gap(header);
             let cost = header.cost;
             let intercepts: Vec<String> = header.intercepts.iter().map(f64::to_string).collect();
-            let test = point.quality.as_ref().map_or(String::new(), |quality| quality.score().to_string());
-            let file = self.file(number);
-            let file = file.file_name().map(Path::new).unwrap_or(&file).display();
+            let test = self.qualities.get(number).map_or(String::new(), |quality| quality.score().to_string());
+            let file = point.file.file_name().map(Path::new).unwrap_or(&point.file).display();
             text += &format!(
                 "{},{},{},{},{objective},{gap},{},{},{},{test},{file}\n",
-                point.lambda(),
-                point.c(),
-                point.weights,
+                lambda(header),
+                header.objective.c,
+                point.features,
                 intercepts.join(" "),
                 cost.passes,
                 cost.bytes_read,
@@ -107,7 +119,8 @@ impl Walk {
 
     /// All points, for people.
     pub fn summary(&self) -> String {
-        let along_c = self.points.len() > 1 && self.points[0].c != self.points[1].c;
+        let wanted = &self.found.objectives;
+        let along_c = wanted.len() > 1 && wanted[0].c != wanted[1].c;
         let mut text = format!(
             "{:>12} {:>9} {:>16} {:>9} {:>7} {:>11}",
             if along_c { "C" } else { "lambda" },
@@ -117,34 +130,34 @@ impl Walk {
             "passes",
             "read"
         );
-        text += if self.done.iter().any(|point| point.quality.is_some()) { "  test\n" } else { "\n" };
-        for point in &self.done {
+        text += if !self.qualities.is_empty() { "  test\n" } else { "\n" };
+        for (number, point) in self.found.points.iter().enumerate() {
             let header = &point.header;
-            let (objective, gap) = point.value_and_gap();
+            let (objective, gap) = value_and_gap(header);
             text += &format!(
                 "{:>12} {:>9} {:>16.6} {:>9.2e} {:>7} {:>11}",
-                if along_c { show::number(point.c()) } else { format!("{:.6}", point.lambda()) },
-                show::count(point.weights),
+                if along_c { show::number(header.objective.c) } else { format!("{:.6}", lambda(header)) },
+                show::count(point.features),
                 objective,
                 gap,
                 header.cost.passes,
                 size::show(header.cost.bytes_read),
             );
-            let test = point.quality.as_ref().map_or(String::new(), |quality| format!("  {:.6}", quality.score()));
+            let test = self.qualities.get(number).map_or(String::new(), |quality| format!("  {:.6}", quality.score()));
             text += &(test + "\n");
         }
-        if self.together {
+        if self.found.together {
             text += "points were trained together: what was read for one was read for others, too\n";
         }
-        let ended = self.done.last().map(|point| point.header.status);
+        let ended = self.found.points.last().map(|point| point.header.status);
         if ended == Some(Status::Interrupted) {
             text += "interrupted; the same command goes on from the points before\n";
         }
         text += &format!(
             "{} of {} points, {} read, peak memory {}, models and path.csv in {}\n",
-            self.done.len(),
-            self.points.len(),
-            size::show(self.bytes_read),
+            self.found.points.len(),
+            wanted.len(),
+            size::show(self.found.bytes_read),
             size::show(towline::machine::peak_memory_bytes()),
             self.folder.display()
         );

@@ -1,5 +1,5 @@
 //! Classification or regression: what labels ask for where nobody says it.
-use crate::store::manifest::{LabelSummary, Manifest};
+use crate::store::manifest::LabelSummary;
 
 /// Whole numbers with more distinct values than this are a quantity: ratings and digits have at most 32, ages do not.
 const FEW_VALUES: usize = 32;
@@ -18,16 +18,16 @@ pub enum Task {
 }
 
 impl Task {
-    /// What the labels of a store suggest. Text and two values are classes, fractions are numbers. Whole numbers are
+    /// What labels suggest. Text and two values are classes, fractions are numbers. Whole numbers are
     /// classes in libsvm rows, as for LIBLINEAR; in tables only if they have few values, each of many rows.
-    pub fn suggested_by(manifest: &Manifest) -> Task {
-        if manifest.labels.names.is_some() {
+    pub fn suggested_by(labels: &LabelSummary, has_several_targets: bool, is_table: bool) -> Task {
+        if labels.names.is_some() {
             return Task::Classification;
         }
-        if !manifest.targets.is_empty() {
+        if has_several_targets {
             return Task::Regression;
         }
-        of_numbers(&manifest.labels, manifest.named_features)
+        of_numbers(labels, is_table)
     }
 }
 

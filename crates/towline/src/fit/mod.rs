@@ -1,2 +1,48 @@
-//! The front door: which method runs, paths, cross-validation.
+//! The front door: what to fit, on what, and what comes of it.
+//!
+//! ```text
+//! pack(file).to(folder) ─► Store ─┐
+//! Rows::dense, Rows::csr ─────────┴► Fit … .run(&data) ─► Fitted: gap, save, predict
+//!                                         .path()  .cross_validate()  .stream()
+//! ```
+//! The command line and the Python package are built on this module: the choice of method and trainer, what a run starts from,
+//! the points of a path and the folds of a validation are decided here, for all of them.
+mod begin;
+mod builder;
 pub mod cv;
+mod data;
+mod error;
+mod fitted;
+mod losses;
+mod method;
+mod notes;
+mod objective;
+mod packing;
+mod path;
+mod prepared;
+mod recipe;
+mod regularizer;
+mod rows;
+mod scores;
+mod settings;
+mod streaming;
+mod train;
+mod unfinished;
+mod validation;
+
+pub use begin::{State, duals_path};
+pub use builder::Fit;
+pub use data::{Data, Store};
+pub use error::FitError;
+pub use fitted::Fitted;
+pub use method::{BASELINE_PASSES, Method};
+pub use objective::Constant;
+pub use packing::{Pack, pack};
+pub use path::{PathFit, PathPoint, PathRun};
+pub use prepared::{Prepared, Run, reserve_classes};
+pub use recipe::Recipe;
+pub use regularizer::{Groups, Regularizer};
+pub use rows::{Rows, Value};
+pub use scores::{Prediction, Predictions, Scored, Scores, class_in_store};
+pub use streaming::StreamFit;
+pub use validation::CrossValidation;

@@ -7,8 +7,8 @@ use crate::output::{Inputs, Kind, OutputFile};
 
 impl Model {
     /// Writes the model so that the file is whole or not there.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        self.save_to(&mut OutputFile::open(path, Kind::Model, &Inputs::none())?)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), ModelError> {
+        self.save_to(&mut OutputFile::open(path.as_ref(), Kind::Model, &Inputs::none())?)
     }
 
     /// The same at a place that has been claimed, once or more often.

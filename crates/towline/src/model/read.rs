@@ -12,8 +12,8 @@ const PIECE_BYTES: usize = 64 << 10;
 
 impl Model {
     /// Reads a model and checks all of it.
-    pub fn load(path: &Path) -> Result<Model, ModelError> {
-        Model::load_within(path, &Budget::unlimited()).map(|(model, _)| model)
+    pub fn load(path: impl AsRef<Path>) -> Result<Model, ModelError> {
+        Model::load_within(path.as_ref(), &Budget::unlimited()).map(|(model, _)| model)
     }
 
     /// The same within a budget; what is paid for the model is to be held as long as it is.

@@ -26,6 +26,11 @@ impl MemoryStore {
         MemoryStore { columns: Some(columns), ..MemoryStore::resident(rows) }
     }
 
+    /// The first block, which is the only one of a resident store.
+    pub(crate) fn first_block(&self) -> &Block {
+        &self.blocks[0]
+    }
+
     /// A store of these blocks.
     pub fn new(blocks: Vec<Block>) -> Self {
         let infos: Vec<BlockInfo> = blocks

@@ -73,6 +73,11 @@ pub enum Unlabelled {
 pub struct ColumnRef(String);
 
 impl ColumnRef {
+    /// The column of this name, or with this number.
+    pub fn new(name: impl Into<String>) -> Self {
+        ColumnRef(name.into())
+    }
+
     /// The position in `names`, if there is such a column.
     pub fn find(&self, names: &[String]) -> Option<usize> {
         names.iter().position(|name| *name == self.0).or_else(|| {

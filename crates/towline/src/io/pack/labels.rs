@@ -5,7 +5,7 @@ use crate::input::{NameList, RowBatch};
 use crate::store::manifest::{LabelSummary, RowSummary};
 
 /// Beyond this many distinct labels they are taken for a number to predict, and no histogram is kept.
-const LARGEST_HISTOGRAM: usize = 10_000;
+pub const LARGEST_HISTOGRAM: usize = 10_000;
 
 /// Labels seen so far.
 pub struct Labels {

@@ -26,6 +26,7 @@ mod weights;
 mod write;
 
 pub(crate) use intern::Features;
+pub(crate) use labels::LARGEST_HISTOGRAM;
 use std::path::Path;
 
 use crate::budget::{Budget, BudgetError};

@@ -2,9 +2,7 @@
 use std::sync::Arc;
 
 use super::recipes::by_coordinates;
-use super::{
-    Cost, Limits, Observer, Plan, Solver, Start, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
-};
+use super::{After, Cost, Limits, Observer, Plan, Solver, Start, Status, Task, TrainError, TrainOptions, Trained};
 use crate::budget::{Budget, Reservation};
 use crate::objective::Objective;
 use crate::second_order::{self, Candidate, Matrix};
@@ -297,20 +295,4 @@ fn dual_first(
         *trained = better;
     }
     Ok(all)
-}
-
-/// Adds what was spent before to what an observer sees.
-struct After<'a> {
-    before: Cost,
-    observer: &'a mut dyn Observer,
-}
-
-impl Observer for After<'_> {
-    fn step(&mut self, step: &Step, weights: &WeightsNow) {
-        self.observer.step(&Step { cost: self.before.with(&step.cost), ..*step }, weights);
-    }
-
-    fn note(&mut self, text: &str) {
-        self.observer.note(text);
-    }
 }

@@ -3,6 +3,7 @@
 //! Selective block minimization (SBM, Algorithm 1): a step loads new blocks beside the cached rows, sweeps over both, writes
 //! the dual variables back and chooses what to cache. Where everything fits into memory there is one step that never ends: the
 //! same code, without the disk.
+mod after;
 mod balance;
 mod cache;
 mod certificate;
@@ -17,6 +18,7 @@ mod lean;
 mod learner;
 mod limits;
 mod link;
+mod own_loss;
 mod path;
 mod plan;
 mod problem;
@@ -41,6 +43,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use after::After;
 pub(crate) use balance::{Balance, weigh};
 pub use cache::Selection;
 pub(crate) use cache::choose;
@@ -54,6 +57,7 @@ pub use duals::{Duals, Left, Start};
 pub(crate) use joint::Joint;
 pub(crate) use limits::{Limits, Pace, Watch};
 pub(crate) use link::{Identity, Link};
+pub use own_loss::{OwnLoss, train_own_loss};
 pub use path::{Along, Chain, ToldOf, path};
 pub use plan::Plan;
 pub(crate) use plan::{Needs, READ_AHEAD};
@@ -183,6 +187,17 @@ pub enum Status {
 }
 
 impl Status {
+    /// The name in files and for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::OutOfPasses => "out-of-passes",
+            Status::OutOfTime | Status::OutOfPatience => "out-of-time",
+            Status::Interrupted => "interrupted",
+            Status::Streamed => "streamed",
+        }
+    }
+
     /// How a run of several models ended: as the first one that did not converge.
     pub fn of_all(all: impl IntoIterator<Item = Status>) -> Status {
         all.into_iter().find(|&status| status != Status::Converged).unwrap_or(Status::Converged)

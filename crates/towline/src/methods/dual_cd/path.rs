@@ -40,6 +40,7 @@ impl Along {
             start: Some(Start::Left(self.left.clone(), task.objective.c / self.c)),
             start_weights: Vec::new(),
             checkpoint: task.checkpoint.clone(),
+            own_loss: task.own_loss.clone(),
         }
     }
 }

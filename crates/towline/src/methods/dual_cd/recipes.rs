@@ -133,7 +133,11 @@ pub fn problem(task: &Task, columns: usize, plan: &Plan, watch: &Watch, budget: 
         (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns, budget),
         (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns, budget),
         (_, Some(Multiclass::OneVsRest) | None) => {
-            objective.loss.visit(WithLoss { task, columns, is_lean: plan.is_lean })
+            let with = WithLoss { task, columns, is_lean: plan.is_lean };
+            match &task.own_loss {
+                Some(own) => own.0.problem(with),
+                None => objective.loss.visit(with),
+            }
         }
     }
 }
@@ -162,7 +166,8 @@ fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize, budget: &Budget) ->
     }
 }
 
-struct WithLoss<'a> {
+/// A problem of one output.
+pub struct WithLoss<'a> {
     task: &'a Task,
     columns: usize,
     /// Whether weights without a second vector have to do.
@@ -181,7 +186,7 @@ impl LossVisitor for WithLoss<'_> {
         if objective.is_plain_l2() {
             return Box::new(Single::new(loss, Identity::new(columns, objective.bias), objective));
         }
-        let curvature = objective.loss.curvature();
+        let curvature = loss.curvature();
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
                 let lazy = GroupShrinkage::new(group.clone(), 1.0);

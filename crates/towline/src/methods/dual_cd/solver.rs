@@ -37,6 +37,26 @@ impl Solver {
         }
     }
 
+    /// In a line what it does.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Solver::Auto => "Whichever suits the data: by its shape, the memory, and how fast the gap falls",
+            Solver::Dual => "Dual coordinate descent, for any loss and penalty",
+            Solver::Columns => {
+                "Coordinate descent on columns, for the penalties l1, elastic-net and group; losses with kinks need all rows in memory"
+            }
+            Solver::Gram => {
+                "Normal equations from one read, for the squared loss with l2, l1, elastic-net or no penalty"
+            }
+            Solver::Newton => {
+                "Newton's method, for losses with a continuous slope and l2 or no penalty: with the exact Hessian where it fits, else by conjugate gradients"
+            }
+            Solver::Multipliers => {
+                "The method of multipliers with Newton steps, for hinge and epsilon-insensitive with l2 or no penalty"
+            }
+        }
+    }
+
     /// Whether it solves equations of features by features or of rows by rows.
     pub const fn is_second_order(self) -> bool {
         matches!(self, Solver::Gram | Solver::Newton | Solver::Multipliers)

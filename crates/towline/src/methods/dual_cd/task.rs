@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::TrainError;
 use super::checkpoint::CheckpointFile;
 use super::duals::{Duals, Start};
+use super::own_loss::OwnLoss;
 use crate::block::RowInfo;
 use crate::budget::Budget;
 use crate::objective::Objective;
@@ -22,12 +23,14 @@ pub struct Task {
     pub start_weights: Vec<f64>,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,
+    /// A loss in place of that of the objective, which [`train_own_loss`](super::train_own_loss) puts here.
+    pub own_loss: Option<OwnLoss>,
 }
 
 impl Task {
     /// All rows, from the beginning.
     pub fn new(objective: Objective) -> Self {
-        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None }
+        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None, own_loss: None }
     }
 
     /// The dual variables of so many rows, which are 0: in memory, or on disk beside the checkpoint.

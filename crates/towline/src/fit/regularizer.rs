@@ -1,0 +1,159 @@
+//! Which penalty, from what was asked for.
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::data::Data;
+use super::error::{FitError, refuse};
+use crate::budget::Budget;
+use crate::penalty::{AnyPenalty, GroupMap, read_groups};
+use crate::store::DiskStore;
+
+/// The regularizer R of `R(w) + C Σ L`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Regularizer {
+    /// λ/2 ‖w‖², ridge.
+    #[default]
+    L2,
+    /// λ‖w‖₁, the lasso.
+    L1,
+    /// λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²).
+    ElasticNet,
+    /// The group lasso.
+    Group,
+    /// The sum of singular values, for several outputs in one objective.
+    Nuclear,
+    /// None.
+    None,
+}
+
+impl Regularizer {
+    /// Each of them.
+    pub const ALL: [Regularizer; 6] = [
+        Regularizer::L2,
+        Regularizer::L1,
+        Regularizer::ElasticNet,
+        Regularizer::Group,
+        Regularizer::Nuclear,
+        Regularizer::None,
+    ];
+
+    /// The name that it is chosen by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Regularizer::L2 => "l2",
+            Regularizer::L1 => "l1",
+            Regularizer::ElasticNet => "elastic-net",
+            Regularizer::Group => "group",
+            Regularizer::Nuclear => "nuclear",
+            Regularizer::None => "none",
+        }
+    }
+}
+
+impl FromStr for Regularizer {
+    type Err = FitError;
+
+    fn from_str(name: &str) -> Result<Self, FitError> {
+        match Regularizer::ALL.into_iter().find(|known| known.name() == name) {
+            Some(found) => Ok(found),
+            // The list of the library's own error.
+            None => Err(AnyPenalty::from_name(name, 1.0, 0.5, None)
+                .err()
+                .map_or_else(|| FitError::Settings(format!("there is no penalty '{name}'")), FitError::from)),
+        }
+    }
+}
+
+/// Which features form the groups of the group lasso.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Groups {
+    /// A file with a group per line, for a store.
+    File(PathBuf),
+    /// A group for each column and one for the constant feature behind them.
+    Map(GroupMap),
+}
+
+impl From<GroupMap> for Groups {
+    fn from(groups: GroupMap) -> Self {
+        Groups::Map(groups)
+    }
+}
+
+impl From<&Path> for Groups {
+    fn from(path: &Path) -> Self {
+        Groups::File(path.to_path_buf())
+    }
+}
+
+impl From<&str> for Groups {
+    fn from(path: &str) -> Self {
+        Groups::File(path.into())
+    }
+}
+
+/// A penalty as it was asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PenaltySettings {
+    pub regularizer: Regularizer,
+    pub lambda: Option<f64>,
+    pub l1_ratio: Option<f64>,
+    pub groups: Option<Groups>,
+}
+
+/// A file of groups larger than this is not one.
+const LARGEST_GROUP_FILE: u64 = 1 << 30;
+
+impl PenaltySettings {
+    /// The penalty, for the columns of `data` and so many outputs in one objective.
+    pub fn penalty(&self, outputs: usize, data: &Data, budget: &Budget) -> Result<AnyPenalty, FitError> {
+        let name = self.regularizer.name();
+        if self.regularizer == Regularizer::Nuclear && outputs == 1 {
+            return refuse(
+                "`penalty(nuclear)` is for several outputs in one objective: `multiclass(softmax)`, or `loss(squared)` on rows \
+                 with several targets; use l2, l1, elastic-net, group or none for one",
+            );
+        }
+        for (given, setting, owner) in [
+            (self.l1_ratio.is_some(), "l1_ratio", Regularizer::ElasticNet),
+            (self.groups.is_some(), "groups", Regularizer::Group),
+        ] {
+            if given && self.regularizer != owner {
+                let owner = owner.name();
+                return refuse(format!("`{setting}` is for `penalty({owner})`, and the penalty is {name}"));
+            }
+        }
+        let columns = data.store().shape().columns as usize;
+        let groups = match &self.groups {
+            Some(Groups::Map(map)) => Some(map.clone()),
+            Some(Groups::File(path)) => Some(read(path, data, budget)?),
+            // All weights of a feature.
+            None if outputs > 1 && self.regularizer == Regularizer::Group => Some(GroupMap::of_each(columns + 1)?),
+            None => None,
+        };
+        let (lambda, l1_ratio) = (self.lambda.unwrap_or(1.0), self.l1_ratio.unwrap_or(0.5));
+        Ok(AnyPenalty::from_name(name, lambda, l1_ratio, groups)?.for_outputs(outputs))
+    }
+}
+
+fn read(path: &Path, data: &Data, budget: &Budget) -> Result<GroupMap, FitError> {
+    match data {
+        Data::Disk(store) => read_file(path, store, budget),
+        Data::Memory(_) => refuse("a file of `groups` is for a store; give rows in memory a map of groups"),
+    }
+}
+
+fn read_file(path: &Path, store: &DiskStore, budget: &Budget) -> Result<GroupMap, FitError> {
+    let cannot = |error: std::io::Error| FitError::Groups(format!("cannot read {}: {error}", path.display()));
+    let bytes = std::fs::metadata(path).map_err(cannot)?.len();
+    if bytes > LARGEST_GROUP_FILE {
+        return Err(FitError::Groups(format!("{}: {bytes} bytes are more than a file of groups has", path.display())));
+    }
+    // The text, and a table with a few words for each of its features.
+    let _paid = budget.reserve("groups of features", bytes.saturating_mul(8))?;
+    let text = std::fs::read_to_string(path).map_err(cannot)?;
+    let features = store.features(budget)?;
+    read_groups(&text, &features, store.manifest().named_features)
+        .map_err(|error| FitError::Groups(format!("{}: {error}", path.display())))
+}

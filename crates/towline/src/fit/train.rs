@@ -1,0 +1,77 @@
+//! The chosen trainer at work.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::data::Data;
+use super::error::{FitError, refuse};
+use super::recipe::Recipe;
+use crate::baselines;
+use crate::budget::Budget;
+use crate::index::{Forest, PageCache};
+use crate::indexed;
+use crate::store::BlockStore;
+use crate::trainer::{
+    After, Cost, Observer, Status, Task, TrainError, TrainOptions, Trained, train_all, without_training,
+};
+use crate::truncation;
+
+impl Recipe {
+    /// Trains all models.
+    pub(super) fn train(
+        &self,
+        data: &Data,
+        options: TrainOptions,
+        budget: &Budget,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Trained>, FitError> {
+        match self {
+            Recipe::Blocks => Ok(train_all(data.store(), &options, budget, observer)?),
+            Recipe::Truncated(convex, beginning) => {
+                let store = data.store();
+                Ok(one_by_one(&store, budget, options, observer, |options, observer| {
+                    truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
+                })?)
+            }
+            Recipe::Indexed(indexed) => {
+                let Some(store) = data.disk() else { return refuse("an index is that of a store") };
+                let forest = Arc::new(Forest::open(store, budget)?);
+                let mut pages = PageCache::new(forest, budget)?;
+                Ok(indexed::train(store, &mut pages, (&options, indexed), budget, observer)?)
+            }
+            Recipe::Baseline(options) => Ok(vec![baselines::train(data.store(), options, budget, observer)?]),
+        }
+    }
+}
+
+/// Trains the models of all tasks, one after the other, as long as there is time.
+fn one_by_one(
+    store: &Arc<dyn BlockStore>,
+    budget: &Budget,
+    mut options: TrainOptions,
+    observer: &mut dyn Observer,
+    mut train: impl FnMut(&TrainOptions, &mut dyn Observer) -> Result<Trained, TrainError>,
+) -> Result<Vec<Trained>, TrainError> {
+    let tasks: Vec<Task> = std::mem::take(&mut options.tasks);
+    let mut trained: Vec<Trained> = Vec::with_capacity(tasks.len());
+    let (begin, max_time, mut before) = (Instant::now(), options.max_time, Cost::default());
+    let mut left = tasks.into_iter();
+    while let Some(task) = left.next() {
+        options.max_time = max_time.map(|limit| limit.saturating_sub(begin.elapsed()));
+        let status = match options.max_time {
+            _ if options.stop.is_requested() => Some(Status::Interrupted),
+            Some(Duration::ZERO) => Some(Status::OutOfTime),
+            _ => None,
+        };
+        if let Some(status) = status.filter(|_| !trained.is_empty()) {
+            let tasks: Vec<Task> = [task].into_iter().chain(left).collect();
+            trained.append(&mut without_training(store, &tasks, (&options.stop, status, before), budget)?);
+            break;
+        }
+        options.tasks = vec![task];
+        let model = train(&options, &mut After { before, observer })?;
+        let cost = model.cost.after(&before);
+        before = before.with(&model.cost);
+        trained.push(Trained { cost, ..model });
+    }
+    Ok(trained)
+}
