@@ -7,6 +7,7 @@ use crate::store::manifest::LabelSummary;
 /// How labels become targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Targets {
     /// One label is +1, every other one -1.
     Binary {
@@ -43,6 +44,7 @@ pub enum Targets {
 /// How many classes are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Multiclass {
     /// A model per class, each against all other classes.
     OneVsRest,

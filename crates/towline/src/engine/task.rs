@@ -10,6 +10,7 @@ pub const MOST_CLASSES: usize = 1000;
 
 /// What a model predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Task {
     /// One of several classes.
     Classification,

@@ -9,6 +9,7 @@ use crate::penalty::AnyPenalty;
 
 /// What to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExportFormat {
     /// A model file of LIBLINEAR, which counts features from 1.
     Liblinear,
@@ -31,6 +32,7 @@ impl ExportFormat {
 
 /// A model cannot be written in these words.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The operating system said no.
     #[error("cannot write: {0}")]

@@ -156,6 +156,7 @@ pub struct Model {
 
 /// A model cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]

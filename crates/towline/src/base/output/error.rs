@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 /// Something cannot be written; what was there before is there still.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OutputError {
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]

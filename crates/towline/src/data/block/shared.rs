@@ -37,6 +37,7 @@ pub enum SharedValues {
 
 /// The arrays of another program are no rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SharedError {
     /// Arrays do not fit together.
     #[error("{0}")]

@@ -54,6 +54,7 @@ impl TryFrom<Raw> for FourierMap {
 
 /// A map cannot be what was asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FourierError {
     /// None, or too many.
     #[error("`rff` must be a number from 1 to {MOST_FEATURES}, not {features}")]

@@ -6,6 +6,7 @@ use crate::output::OutputError;
 
 /// A store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]

@@ -90,6 +90,7 @@ pub struct StoredRows {
 /// How values were scaled while packing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Scale {
     /// As they came.
     #[default]

@@ -55,6 +55,7 @@ struct BlockFile {
 
 /// What to do if something is at the path already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Existing {
     /// Refuse.
     #[default]

@@ -43,6 +43,7 @@ impl Input {
 
 /// How the bytes of an input are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Compression {
     /// Not at all.
     None,

@@ -16,6 +16,7 @@ use crate::fourier::{FourierMap, source};
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// `label index:value …` lines.
     Libsvm,

@@ -15,6 +15,7 @@ use super::{InputError, RowBatch};
 
 /// What to do when a row names a feature twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Duplicates {
     /// Refuse the row.
     #[default]
@@ -27,6 +28,7 @@ pub enum Duplicates {
 
 /// Whether indices count from 0 or from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IndexBase {
     /// From 0 if an index 0 is seen, else from 1.
     #[default]
@@ -40,6 +42,7 @@ pub enum IndexBase {
 /// How values are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Precision {
     /// As 32-bit floats.
     #[default]

@@ -100,6 +100,7 @@ impl std::fmt::Display for Place {
 
 /// The input cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InputError {
     /// The operating system or a decompressor said no.
     #[error("{file}: cannot {action}: {source}")]

@@ -58,6 +58,7 @@ pub struct TableOptions {
 
 /// What to do about rows without a label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unlabelled {
     /// Refuse them.
     #[default]

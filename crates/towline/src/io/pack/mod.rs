@@ -92,6 +92,7 @@ impl Default for PackOptions {
 
 /// What a store of random Fourier features holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FourierKept {
     /// Whatever takes less time on every pass, or what the store holds already.
     #[default]
@@ -119,6 +120,7 @@ pub struct Packed {
 
 /// Packing failed; nothing is left behind.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PackError {
     /// The input is bad.
     #[error(transparent)]

@@ -12,6 +12,7 @@ use super::{
 /// its inner loop is compiled for that loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum AnyLoss {
     /// `hinge`
     Hinge(Hinge),

@@ -5,6 +5,7 @@ use super::any::known_names;
 
 /// A loss that cannot be built, or not for the method that wants it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LossError {
     /// There is no loss of that name.
     #[error("no loss is called {name:?}; known losses: {}", known_names())]

@@ -61,6 +61,7 @@ pub trait Order: Send {
 /// The orders by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum OrderName {
     /// Every row once, in random order.
     Permutation,

@@ -6,6 +6,7 @@ use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Nuclear, Penalty, Pe
 /// Any of the penalties, as named on the command line and in model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum AnyPenalty {
     /// `l2`
     L2(L2),

@@ -1,5 +1,6 @@
 /// A penalty cannot be what was asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PenaltyError {
     /// No such name.
     #[error("no penalty is called \"{name}\"; known penalties: l2, l1, elastic-net, group, nuclear, none")]

@@ -39,6 +39,7 @@ use crate::trainer::{Observer, TrainError, Trained};
 /// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Baseline {
     /// Projected stochastic subgradient descent on the hinge loss.
     Pegasos,
@@ -116,6 +117,7 @@ pub struct BaselineOptions {
 
 /// A method cannot do what is asked of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BaselineError {
     /// The method has another loss, or none.
     #[error("{} is for {can}, not for the {loss} loss; use `method(sgd)`, or leave `method` out", method.name())]

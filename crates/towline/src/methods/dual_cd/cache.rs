@@ -9,6 +9,7 @@ use crate::solver::{RowState, Weights};
 /// How rows are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Selection {
     /// Rows that are not at a bound, those with the larger gradient first; then those nearest to leaving their bound (the paper's two scores).
     #[default]

@@ -102,6 +102,7 @@ impl CheckpointHeader {
 
 /// A checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CheckpointError {
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]

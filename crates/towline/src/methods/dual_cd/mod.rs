@@ -157,6 +157,7 @@ impl TrainOptions {
 /// When the centre of the proximal term moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Centre {
     /// When every row has had its turn (DA-BCD, Algorithm 2, with one pass per proximal step).
     #[default]
@@ -170,6 +171,7 @@ pub enum Centre {
 /// How training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Status {
     /// The tolerance was reached.
     Converged,
@@ -353,6 +355,7 @@ impl Observer for () {
 
 /// Training cannot go on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrainError {
     /// A block cannot be read.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// How the objective is minimised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Solver {
     /// Whichever suits the data: by its shape, by the budget, and by how fast the gap falls.
     #[default]

@@ -43,6 +43,7 @@ impl Default for IndexedOptions {
 
 /// An index is of no use for this objective.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum IndexedError {
     /// Every row has a gradient, wherever it lies.
     #[error(

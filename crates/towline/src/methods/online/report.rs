@@ -52,6 +52,7 @@ pub trait Watch {
 
 /// A stream cannot go on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The input cannot be read.
     #[error(transparent)]

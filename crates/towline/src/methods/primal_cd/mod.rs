@@ -38,6 +38,7 @@ use crate::penalty::AnyPenalty;
 
 /// Coordinate descent on columns cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ColumnsError {
     /// The slope has jumps, and rows do not fit.
     #[error(

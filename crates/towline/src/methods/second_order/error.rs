@@ -10,6 +10,7 @@ use crate::trainer::{READ_AHEAD, Solver, TrainError};
 
 /// A solver of second order cannot minimise this.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SecondOrderError {
     /// Another solver does this.
     #[error("the solver {solver} cannot minimise the {loss} loss with this penalty and these targets; use {other}")]
@@ -25,6 +26,7 @@ pub enum SecondOrderError {
 
 /// Newton steps cannot minimise a loss that is cut off.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NewtonError {
     /// The slope has jumps.
     #[error("`solver(newton)` needs a loss with a continuous slope ({0}); use squared-hinge, or `solver(dual)`")]
