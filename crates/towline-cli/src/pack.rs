@@ -9,7 +9,7 @@ use towline::budget::Budget;
 use towline::fourier::FourierMap;
 use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
-use towline::pack::{FourierKept, PackOptions, Packed};
+use towline::pack::{FourierKept, PackOptions, Packed, source_of};
 use towline::stop::Stop;
 use towline::store::manifest::{Manifest, Scale, Source};
 use towline::store::writer::Existing;
@@ -221,7 +221,7 @@ pub fn pack_beside(
         PackOptions { read: reading.options(Precision::F32, threads, true), threads, ..PackOptions::default() };
     if store.exists() {
         let manifest = Manifest::read(&store)?;
-        let here = Source::of(&input, &options.read, 1);
+        let here = source_of(&input, &options.read, 1);
         if manifest.generation == 1 && manifest.sources == [here.clone()] {
             return Ok(store);
         }

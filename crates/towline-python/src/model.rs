@@ -8,8 +8,8 @@ use pyo3::types::{PyBytes, PyType};
 use pyo3_arrow::PyRecordBatchReader;
 use towline::budget::Budget;
 use towline::export::{ExportFormat, export};
-use towline::fourier::source;
 use towline::input::arrow::ArrowSource;
+use towline::input::fourier::mapped;
 use towline::input::{Progress, RowBatch, RowSource};
 use towline::model::{Features, Model as LibraryModel};
 use towline::output::{Inputs, OutputFile};
@@ -46,7 +46,7 @@ impl Model {
         let outputs = self.model.outputs();
         let scores = py.detach(|| -> PyResult<Vec<f64>> {
             let scorer = Scorer::new(&self.model, &budget).or_raise()?;
-            let mut source = source::mapped(self.model.header.fourier, open(&budget)?, &budget).or_raise()?;
+            let mut source = mapped(self.model.header.fourier, open(&budget)?, &budget).or_raise()?;
             let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
             while source.next_batch(&mut batch).or_raise()? {
                 scorer.score(&batch, 0..batch.rows(), &mut scores);

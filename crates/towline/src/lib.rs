@@ -42,7 +42,7 @@ pub mod model;
 pub use base::{bits, budget, machine, output, stop, wording};
 pub use data::{block, fourier, index, store};
 pub use engine::sweep as solver;
-pub use engine::{classes, objective, residents, targets, task};
+pub use engine::{classes, group_file, objective, residents, targets, task};
 pub use fit::cv;
 pub use fit::{Data, Fit, FitError, Fitted, Method, Pack, Regularizer, Rows, Store, pack};
 pub use io::{input, pack};

@@ -4,5 +4,6 @@ pub mod budget;
 pub mod machine;
 pub(crate) mod nearby;
 pub mod output;
+pub(crate) mod random;
 pub mod stop;
 pub mod wording;

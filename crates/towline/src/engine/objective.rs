@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::RowInfo;
+use crate::index::RowTargets;
 use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
 pub use crate::targets::{Classes, Multiclass, TargetError, Targets};
@@ -29,6 +30,16 @@ pub struct Objective {
     pub truncate: Option<f64>,
     /// How labels become targets.
     pub targets: Targets,
+}
+
+impl RowTargets for Objective {
+    fn bias(&self) -> f64 {
+        self.bias
+    }
+
+    fn of_row(&self, info: &RowInfo) -> (f64, f64) {
+        self.row(info)
+    }
 }
 
 impl Objective {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use super::data::Data;
 use super::error::{FitError, refuse};
 use crate::budget::Budget;
-use crate::penalty::{AnyPenalty, GroupMap, read_groups};
+use crate::group_file::read_groups;
+use crate::penalty::{AnyPenalty, GroupMap};
 use crate::store::DiskStore;
 
 /// The regularizer R of `R(w) + C Σ L`.

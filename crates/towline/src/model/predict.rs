@@ -5,12 +5,12 @@ use std::ops::Range;
 use hashbrown::HashTable;
 
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::data::hashing::{hashed_name, hashed_number};
 use crate::input::RowBatch;
 use crate::model::{Features, Header, Model};
 use crate::objective::{Multiclass, Targets};
 use crate::store::StoreError;
 use crate::store::features::{Columns, FeatureName, Scaling};
-use crate::stream::{hashed_name, hashed_number};
 
 /// A model made ready for looking up weights.
 pub struct Scorer<'a> {

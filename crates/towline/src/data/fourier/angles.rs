@@ -5,7 +5,7 @@
 use super::FourierMap;
 
 /// The sums of one row.
-pub(super) struct Angles {
+pub(crate) struct Angles {
     phases: Vec<f64>,
     turns: Vec<f64>,
 }

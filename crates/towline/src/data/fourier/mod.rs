@@ -6,11 +6,12 @@
 //! ω is never stored: its entries for a feature come from the seed and the feature's own number or name. So the map is three numbers, it is the same for
 //! every file, and a feature that was not in the training data has its part all the same. The new features are numbered from 1 to D.
 //!
-//! Two things are mapped: rows on their way from a file to a model ([`source`]), and blocks of a store, when they are written or each time that
+//! Two things are mapped: rows on their way from a file to a model ([`crate::input::fourier`]), and blocks of a store, when they are written or each time that
 //! they are read ([`columns`]). Both end in the same sums and the same cosine (`angles`), so that they agree.
 mod angles;
 pub mod columns;
-pub mod source;
+
+pub(crate) use angles::Angles;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -114,7 +115,7 @@ impl FourierMap {
     }
 
     /// Entries of ω for the feature with this key, in turns: ω/2π.
-    fn frequencies(&self, key: u64, into: &mut Vec<f32>) {
+    pub(crate) fn frequencies(&self, key: u64, into: &mut Vec<f32>) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(key);
         let scale = (2.0 * self.gamma).sqrt() / std::f64::consts::TAU;
         into.clear();

@@ -7,9 +7,9 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::manifest::IndexManifest;
 use super::pages::PageWriter;
 use super::tree::{LEAF_BYTES, LEAF_ROWS, TreeGrower};
+use crate::base::random::shuffle;
 use crate::block::Block;
 use crate::budget::{Budget, BudgetError};
-use crate::order::shuffle;
 use crate::stop::Stop;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, StoreError};
 

@@ -7,10 +7,10 @@ use super::manifest::IndexManifest;
 use super::nodes::{self, NO_NODE, Node};
 use crate::block::{Block, Layout};
 use crate::budget::{Budget, Reservation};
+use crate::store::StoreFingerprint;
 use crate::store::files::{StoreFolder, while_it_changes};
 use crate::store::format::{self, Header};
 use crate::store::{BlockStore, DiskStore, ReadBuffers, StoreError};
-use crate::trainer::StoreFingerprint;
 
 /// The index of a store.
 #[derive(Debug)]

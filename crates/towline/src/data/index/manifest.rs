@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::store::StoreError;
+use crate::store::StoreFingerprint;
 use crate::store::files::StoreFolder;
 use crate::store::manifest::{FileEntry, unsealed};
-use crate::trainer::StoreFingerprint;
 
 /// The version of the index format that this program writes and reads.
 pub const VERSION: u64 = 1;

@@ -28,5 +28,5 @@ pub use build::{Built, IndexOptions, build};
 pub use cache::PageCache;
 pub use forest::Forest;
 pub use manifest::IndexManifest;
-pub use query::{Answer, Question, Search};
+pub use query::{Answer, Question, RowTargets, Search};
 pub use verify::verify;

@@ -8,11 +8,11 @@ use super::nodes::{ENTRY_BYTES, NO_NODE, Node};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::output::{NewFolder, create_in, open_folder};
+use crate::store::StoreFingerprint;
 use crate::store::folder::{foreign_in_index, lock, write_synced};
 use crate::store::format::{self, Scratch};
 use crate::store::manifest::{FileEntry, sealed};
 use crate::store::{DiskStore, StoreError};
-use crate::trainer::StoreFingerprint;
 
 const PAGES: &str = "pages.dat";
 const TABLE: &str = "nodes.tab";

@@ -14,10 +14,18 @@ use super::cache::PageCache;
 use super::forest::Forest;
 use super::nodes::NO_NODE;
 use crate::bits::RowBits;
-use crate::block::Block;
+use crate::block::{Block, RowInfo};
 use crate::budget::{Budget, BudgetError, Reservation};
-use crate::objective::Objective;
 use crate::store::StoreError;
+
+/// What a question has to know of an objective.
+pub trait RowTargets: std::fmt::Debug {
+    /// The value of the constant feature.
+    fn bias(&self) -> f64;
+
+    /// The target of a row, and what it weighs.
+    fn of_row(&self, info: &RowInfo) -> (f64, f64);
+}
 
 /// What is asked: rows with `threshold ≤ y wᵗ·x` and `y w·x < 1`, condition (10).
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +35,7 @@ pub struct Question<'a> {
     /// wᵗ, which tells outliers.
     pub reference: &'a [f64],
     /// Targets, weights of rows and the constant feature.
-    pub objective: &'a Objective,
+    pub objective: &'a dyn RowTargets,
     /// The margin at which the loss reaches its ceiling; minus infinity if it has none.
     pub threshold: f64,
     /// How many rows are enough: n.
@@ -164,7 +172,7 @@ impl Search {
         answer: &mut Answer,
         found: &mut impl FnMut(&Block, usize) -> bool,
     ) -> bool {
-        let bias = question.objective.bias;
+        let bias = question.objective.bias();
         let margin = |row: usize, w: &[f64]| page.row(row).dot(w) + bias * w[w.len() - 1];
         let mut goes_on = true;
         for (i, &position) in page.ids().iter().enumerate() {
@@ -174,7 +182,7 @@ impl Search {
             if self.settled.get(position) {
                 continue;
             }
-            let (y, c) = question.objective.row(&page.info(i));
+            let (y, c) = question.objective.of_row(&page.info(i));
             answer.looked += 1;
             let is_in = c > 0.0 && y * margin(i, question.reference) >= question.threshold;
             let z = if is_in { y * margin(i, question.weights) } else { f64::INFINITY };
@@ -203,7 +211,7 @@ impl Search {
     /// Puts the children of a node among the bins.
     fn expand(&mut self, bin: &Bin, pivots: &Block, question: &Question, lengths: [f64; 2]) {
         let node = self.forest.nodes()[bin.node as usize];
-        let constant = |w: &[f64]| question.objective.bias * w[w.len() - 1];
+        let constant = |w: &[f64]| question.objective.bias() * w[w.len() - 1];
         self.distances.clear();
         for k in 0..pivots.rows() {
             let pivot = pivots.row(k);

@@ -176,9 +176,9 @@ fn the_bounds_of_a_node_hold() {
 
 /// Rows that satisfy (10), by a plain scan.
 fn plain(rows: &Block, question: &Question) -> Vec<u64> {
-    let constant = |w: &[f64]| question.objective.bias * w[w.len() - 1];
+    let constant = |w: &[f64]| question.objective.bias() * w[w.len() - 1];
     let matters = |i: usize| {
-        let (y, _) = question.objective.row(&rows.info(i));
+        let (y, _) = question.objective.of_row(&rows.info(i));
         let margin = |w: &[f64]| y * (rows.row(i).dot(w) + constant(w));
         margin(question.reference) >= question.threshold && margin(question.weights) < 1.0
     };

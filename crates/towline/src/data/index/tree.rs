@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::nodes::{NO_NODE, Node};
 use super::pages::PageWriter;
+use crate::base::random::below;
 use crate::block::{Block, Row};
-use crate::order::below;
 use crate::store::StoreError;
 
 /// A leaf takes at most about this many bytes in memory: large enough for one read.

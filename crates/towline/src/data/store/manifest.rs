@@ -7,10 +7,9 @@ use serde_json::value::RawValue;
 
 use super::StoreError;
 use super::files::{StoreFolder, while_it_changes};
+use crate::block::Precision;
 use crate::block::{Layout, ValueKind};
 use crate::fourier::FourierMap;
-use crate::input::libsvm::Precision;
-use crate::input::{Input, ReadOptions};
 
 /// The newest version of the store format that this program reads. A store is written in the least version that knows what it holds, so that
 /// older programs read it where they can: 1, rows with several targets 2, rows that are mapped when they are read 3, feature maps of the second version 4.
@@ -129,25 +128,6 @@ pub struct Source {
     pub reading: String,
     /// The generation that it became part of.
     pub generation: u64,
-}
-
-impl Source {
-    /// An input as it is now, read with `options`.
-    pub fn of(input: &Input, options: &ReadOptions, generation: u64) -> Source {
-        let modified = match input {
-            Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
-            Input::Stdin | Input::Follow(_) => None,
-        };
-        let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.map_or(0, |since| since.as_nanos() as u64);
-        Source {
-            name: input.name(),
-            bytes: input.size_bytes().unwrap_or(0),
-            modified,
-            reading: options.choices(),
-            generation,
-        }
-    }
 }
 
 /// What the labels look like.

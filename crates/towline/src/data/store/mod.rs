@@ -17,6 +17,7 @@ mod disk;
 mod error;
 pub mod features;
 pub(crate) mod files;
+mod fingerprint;
 pub(crate) mod folder;
 pub mod format;
 mod made;
@@ -30,6 +31,7 @@ pub mod writer;
 
 pub use disk::DiskStore;
 pub use error::StoreError;
+pub use fingerprint::StoreFingerprint;
 pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};
 pub use verify::{Fault, verify};

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
+use super::fourier::mapped;
 use super::libsvm::{Libsvm, LibsvmOptions};
 use super::table::TableOptions;
 use super::text::{TextFormat, TextLimits, TextSource};
 use super::unchanged::{Checked, Unchanged};
 use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
-use crate::fourier::{FourierMap, source};
+use crate::fourier::FourierMap;
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +115,7 @@ pub fn open(
     let files = inputs.iter().filter_map(Unchanged::new).collect();
     let raw = Box::new(Checked { source: open_raw(inputs, options, budget, progress)?, files });
     let file = inputs.first().map_or_else(String::new, Input::name);
-    source::mapped(options.fourier, raw, budget).map_err(|source| InputError::Budget { file, source })
+    mapped(options.fourier, raw, budget).map_err(|source| InputError::Budget { file, source })
 }
 
 /// Looks whether an input can be read and what it is, without reading more of it than its beginning. What can be read

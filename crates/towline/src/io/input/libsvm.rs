@@ -12,6 +12,7 @@ use super::number;
 use super::separators::Separators;
 use super::text::{LineError, RecordParser, TextFormat};
 use super::{InputError, RowBatch};
+pub use crate::block::Precision;
 
 /// What to do when a row names a feature twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,29 +38,6 @@ pub enum IndexBase {
     Zero,
     /// Index 0 is an error.
     One,
-}
-
-/// How values are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Precision {
-    /// As 32-bit floats.
-    #[default]
-    F32,
-    /// As 64-bit floats.
-    F64,
-}
-
-impl Precision {
-    /// The number that is kept for `value`; infinite if it is too large.
-    #[inline(always)]
-    pub fn round(self, value: f64) -> f64 {
-        match self {
-            Precision::F32 => value as f32 as f64,
-            Precision::F64 => value,
-        }
-    }
 }
 
 /// Settings of the format.

@@ -11,6 +11,7 @@ pub mod bytes;
 mod choices;
 pub mod csv;
 mod detect;
+pub mod fourier;
 pub mod libsvm;
 pub mod number;
 mod separators;

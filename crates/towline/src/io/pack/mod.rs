@@ -20,6 +20,7 @@ mod range;
 mod rows;
 mod scale;
 mod several;
+mod source;
 mod spill;
 mod streams;
 mod weights;
@@ -27,6 +28,7 @@ mod write;
 
 pub(crate) use intern::Features;
 pub(crate) use labels::LARGEST_HISTOGRAM;
+pub use source::source_of;
 use std::path::Path;
 
 use crate::budget::{Budget, BudgetError};
@@ -183,7 +185,7 @@ pub fn pack(
 ) -> Result<Packed, PackError> {
     let unpacking = inputs.iter().map(|input| crate::input::unpacking_bytes(input, budget)).max().unwrap_or(0);
     let open = || crate::input::open(inputs, &options.read, budget, progress);
-    let sources = inputs.iter().map(|input| Source::of(input, &options.read, 0)).collect();
+    let sources = inputs.iter().map(|input| source_of(input, &options.read, 0)).collect();
     pack_opened(sources, open, output, (options, unpacking), budget, progress)
 }
 

@@ -6,7 +6,8 @@
 //! only once in p_max/p_min = 400 sweeps.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Schedule, Visit, shuffle, unit};
+use super::{Order, Schedule, Visit};
+use crate::base::random::{shuffle, unit};
 
 /// Change rate, least and largest preference: the paper's values.
 const RATE: f64 = 0.2;

@@ -1,7 +1,8 @@
 //! Orders around an order, for the steps of a stream.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Schedule, Visit, shuffle};
+use super::{Order, Schedule, Visit};
+use crate::base::random::shuffle;
 
 /// Notes what each row is worth keeping when other rows come (SBM, section 2.2), as its last visit has found it: rows that moved by how far, rows at a
 /// bound by how near they are to leaving it.

@@ -1,6 +1,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Schedule, Visit, shuffle};
+use super::{Order, Schedule, Visit};
+use crate::base::random::shuffle;
 
 /// Every row once a sweep, in an order drawn anew each time.
 #[derive(Default)]

@@ -4,7 +4,8 @@
 //! visited rows cannot tell when a row that was left out matters again; a scan over all rows does ([`Order::revise`]).
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Order, Schedule, Visit, shuffle};
+use super::{Order, Schedule, Visit};
+use crate::base::random::shuffle;
 
 /// Which rows are left out.
 pub struct LeftOut {

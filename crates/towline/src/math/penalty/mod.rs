@@ -22,7 +22,6 @@
 mod any;
 mod elastic_net;
 mod group;
-mod group_file;
 mod l1;
 mod l2;
 mod lazy;
@@ -37,7 +36,6 @@ mod tests;
 pub use any::AnyPenalty;
 pub use elastic_net::ElasticNet;
 pub use group::{Group, GroupMap};
-pub use group_file::read_groups;
 pub use l1::L1;
 pub use l2::L2;
 pub use lazy::{GroupShrinkage, LazyProx, ProxMap, SoftThreshold};

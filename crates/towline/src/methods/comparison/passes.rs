@@ -7,9 +7,10 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::bound::SlopeScan;
 use super::{BaselineOptions, Online};
+use crate::base::random::shuffle;
 use crate::budget::Budget;
 use crate::loss::Loss;
-use crate::order::{Order, Permutation, shuffle};
+use crate::order::{Order, Permutation};
 use crate::store::{BlockId, BlockStore, ReadAhead};
 use crate::trainer::{
     Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,

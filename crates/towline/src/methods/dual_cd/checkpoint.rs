@@ -26,7 +26,7 @@ use super::duals::{self, Duals};
 use super::stored_duals::{Stored, StoredDuals, few_bytes, put_few, put_pairs};
 use crate::objective::Objective;
 use crate::output::{self, Kind, OutputError};
-use crate::store::manifest::Manifest;
+use crate::store::StoreFingerprint;
 
 pub(crate) const MAGIC: [u8; 8] = *b"TOWDUALS";
 /// The version of dual variables that are all written.
@@ -40,28 +40,6 @@ const LARGEST_HEADER: u64 = 1 << 20;
 
 /// What a run says whose numbers have grown beyond all bounds.
 const NOT_FINITE: &str = "a dual variable is not a finite number; use a smaller C, or scale labels, weights and values";
-
-/// Which data dual variables belong to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoreFingerprint {
-    /// Rows of the store.
-    pub rows: u64,
-    /// Its generation.
-    pub generation: u64,
-    /// The checksum of its block table, which holds the sizes of all blocks.
-    pub table_checksum: u32,
-}
-
-impl StoreFingerprint {
-    /// The fingerprint of a store.
-    pub fn of(manifest: &Manifest) -> Self {
-        StoreFingerprint {
-            rows: manifest.rows,
-            generation: manifest.generation,
-            table_checksum: manifest.table.checksum,
-        }
-    }
-}
 
 /// Dual variables in a file that has been checked, and what they belong to. They are read when they are wanted: there may be more of them than fit
 /// into memory.

@@ -43,13 +43,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::store::StoreFingerprint;
 pub(crate) use after::After;
 pub(crate) use balance::{Balance, weigh};
 pub use cache::Selection;
 pub(crate) use cache::choose;
 pub use certificate::Certificate;
 pub(crate) use checkpoint::MAGIC as DUALS_MAGIC;
-pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile, StoreFingerprint};
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFile};
 pub use checkpoints::Checkpoints;
 pub use choose::Choice;
 pub(crate) use duals::DualSums;

@@ -6,7 +6,8 @@ use super::Selection;
 use super::limits::Watch;
 use super::problem::Problem;
 use crate::block::RowInfo;
-use crate::order::{NewestFirst, Noting, Order, OrderName, Until};
+use crate::engine::Until;
+use crate::order::{NewestFirst, Noting, Order, OrderName};
 use crate::residents::{self, Residents, View};
 use crate::solver::Sweep;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::rounds::Rounds;
 use super::solve::BlockSolver;
+use crate::base::random::below;
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::index::PageCache;
 use crate::loss::Loss;
-use crate::order::below;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
 use crate::trainer::{Duals, Link, READ_AHEAD, TrainError, Watch};

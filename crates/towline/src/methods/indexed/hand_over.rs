@@ -9,10 +9,10 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::scan::Look;
 use super::segment::STORED_STATE_BYTES;
+use crate::base::random::below;
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::index::PageCache;
-use crate::order::below;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 use crate::trainer::{Identity, TrainError};

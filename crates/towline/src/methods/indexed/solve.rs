@@ -2,10 +2,10 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::segment::Segment;
+use crate::base::random::shuffle;
 use crate::block::Row;
 use crate::loss::{Loss, SmoothLoss};
 use crate::nearby::prefetch;
-use crate::order::shuffle;
 use crate::second_order::{Heavy, Newton, Quadratic, Rows, Same, Scanning, Smooth, Way};
 use crate::solver::{self, Sweep, Weights};
 use crate::trainer::{Identity, Link, TrainError, Watch};
@@ -236,11 +236,12 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
 
     use super::*;
+    use crate::base::random::below;
     use crate::block::{Block, Layout, RowInfo};
     use crate::budget::Budget;
     use crate::indexed::segment::Room;
     use crate::loss::Hinge;
-    use crate::order::{OrderName, below};
+    use crate::order::OrderName;
     use crate::solver::RowState;
     use crate::stop::Stop;
     use crate::store::Shape;

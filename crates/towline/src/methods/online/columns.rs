@@ -2,7 +2,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_64;
+use crate::data::hashing::{hashed_name, hashed_number};
 
 use crate::block::{Block, RowInfo};
 use crate::budget::Budget;
@@ -73,17 +73,6 @@ impl Columns {
         let name = |(start, &end): (usize, &u64)| String::from_utf8_lossy(&text[start..end as usize]).into_owned();
         Ok(model::Features::Named(starts.zip(ends).map(name).collect()))
     }
-}
-
-/// The column of a feature number.
-pub fn hashed_number(number: u64, bits: u32) -> u64 {
-    // Neighbouring numbers spread over all columns.
-    xxh3_64(&number.to_le_bytes()) >> (64 - bits)
-}
-
-/// The column of a feature name.
-pub fn hashed_name(name: &[u8], bits: u32) -> u64 {
-    xxh3_64(name) >> (64 - bits)
 }
 
 /// Features of one row that share a column become one value: ‖x‖² has to be that of the row that the weights see.

@@ -24,7 +24,7 @@ mod start;
 mod stochastic;
 
 pub use classes::StreamClasses;
-pub use columns::{Columns, hashed_name, hashed_number};
+pub use columns::Columns;
 pub use online::check as check_rule;
 pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};

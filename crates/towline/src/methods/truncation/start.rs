@@ -7,10 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Beginning;
+use crate::base::random::{below, shuffle};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
 use crate::objective::Objective;
-use crate::order::{below, shuffle};
 use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
 use crate::trainer::{Cost, Duals, Limits, TrainError, TrainOptions, Watch, train};
 

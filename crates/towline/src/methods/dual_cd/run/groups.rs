@@ -3,7 +3,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Run;
-use crate::order::shuffle;
+use crate::base::random::shuffle;
 use crate::store::BlockId;
 use crate::trainer::Centre;
 

@@ -1,10 +1,9 @@
 //! Rows of any source, mapped while they are read: which features there will be is not known, so frequencies are kept by their keys.
 use rustc_hash::FxHashMap;
 
-use super::FourierMap;
-use super::angles::Angles;
+use super::{InputError, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
-use crate::input::{InputError, RowBatch, RowSource};
+use crate::fourier::{Angles, FourierMap};
 
 /// Values of a batch, so that a few hundred bytes of text do not become a gigabyte of features.
 const BATCH_VALUES: usize = 1 << 18;
@@ -44,7 +43,7 @@ pub struct FourierSource {
 impl FourierSource {
     /// Maps the rows of `source`.
     pub fn new(map: FourierMap, source: Box<dyn RowSource>, budget: &Budget) -> Result<Self, BudgetError> {
-        let features = u64::from(map.features);
+        let features = u64::from(map.features());
         // Two vectors of doubles, one of floats, and a batch of keys and values.
         let fixed = features * 20 + 16 * (BATCH_VALUES as u64 + features);
         let cache_bytes = (budget.free_bytes().saturating_sub(fixed) / CACHE_SHARE).min(MOST_CACHE_BYTES);
@@ -100,7 +99,7 @@ impl RowSource for FourierSource {
                 return Ok(false);
             }
         }
-        let features = self.map.features as usize;
+        let features = self.map.features() as usize;
         let rows = (BATCH_VALUES / features).max(1).min(self.raw.rows() - self.mapped);
         for i in self.mapped..self.mapped + rows {
             self.map_row(i);
@@ -170,10 +169,10 @@ mod tests {
         let mut source = FourierSource::new(map, Box::new(Ready(batches, false)), budget).unwrap();
         let (mut batch, mut rows) = (RowBatch::default(), Vec::new());
         while source.next_batch(&mut batch).unwrap() {
-            assert!(batch.values.len() <= BATCH_VALUES.max(map.features as usize));
+            assert!(batch.values.len() <= BATCH_VALUES.max(map.features() as usize));
             for i in 0..batch.rows() {
                 let range = batch.range(i);
-                assert!(batch.keys[range.clone()].iter().copied().eq(1..=u64::from(map.features)));
+                assert!(batch.keys[range.clone()].iter().copied().eq(1..=u64::from(map.features())));
                 rows.push(batch.values[range].to_vec());
             }
         }

@@ -8,7 +8,7 @@
 //! Words are separated by spaces, or by tabs where the line has one, so that names may contain spaces. A feature that no line names is a group of its own, of weight 1.
 use rustc_hash::FxHashMap;
 
-use super::{GroupMap, PenaltyError};
+use crate::penalty::{GroupMap, PenaltyError};
 use crate::store::features::{FeatureMap, FeatureName};
 
 /// Reads groups for the columns of a store.
