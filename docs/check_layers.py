@@ -48,7 +48,10 @@ def graph(depth):
         if place == ("lib",) or is_test(path):
             continue
         here = place[:depth] if place[-1] != "mod" else place[:-1][:depth]
-        for name in re.findall(r"\bcrate::([a-z_:]+)", code(path)):
+        text = code(path)
+        if "crate::{" in text:
+            sys.exit(f"{path}: name each module of the crate in a line of its own, so that this script can read it")
+        for name in re.findall(r"\bcrate::([a-z_:]+)", text):
             parts = [part for part in name.split("::") if part]
             there = (*known.get(parts[0], (parts[0],)), *parts[1:])[:depth]
             if there != here[:len(there)]:
@@ -61,6 +64,16 @@ def goes_up(here, there):
     return order[there] > order[here] or (here, there) in APART
 
 
+def cycle(edges, layer):
+    """Modules of a layer that import each other in a circle, if there are any."""
+    left = {name: {there for there in edges.get(name, ()) if there.startswith(f"{layer}/")} for name in edges
+            if name.startswith(f"{layer}/")}
+    while free := [name for name, imports in left.items() if not imports & left.keys()]:
+        for name in free:
+            del left[name]
+    return sorted(left)
+
+
 def main():
     by_layer = graph(1)
     for here in LAYERS:
@@ -71,10 +84,13 @@ def main():
     wrong = [(here, there) for here in LAYERS for there in by_layer[here] if goes_up(here, there)]
     for here, there in wrong:
         print(f"{here} must not import from {there}: {', '.join(sorted(by_layer[here][there]))}", file=sys.stderr)
+    circle = cycle(graph(2), "methods")
+    if circle:
+        print(f"methods import each other in a circle: {', '.join(circle)}", file=sys.stderr)
     unknown = {there for edges in by_layer.values() for there in edges if there not in LAYERS}
     for there in sorted(unknown):
         print(f"{there} is in no layer", file=sys.stderr)
-    sys.exit(bool(wrong or unknown))
+    sys.exit(bool(wrong or circle or unknown))
 
 
 if __name__ == "__main__":

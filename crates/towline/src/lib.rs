@@ -41,17 +41,30 @@ pub mod model;
 
 pub use base::{bits, budget, machine, output, stop, wording};
 pub use data::{block, fourier, index, store};
+pub use engine::label_kind as task;
 pub use engine::sweep as solver;
-pub use engine::{classes, group_file, objective, residents, targets, task};
+pub use engine::{classes, group_file, objective, residents, targets};
 pub use fit::cv;
 pub use fit::{Data, Fit, FitError, Fitted, Method, Pack, Regularizer, Rows, Store, pack};
 pub use io::{input, pack};
 pub use math::{loss, order, penalty};
 pub use methods::comparison as baselines;
-pub use methods::dual_cd as trainer;
 pub use methods::online as stream;
 pub use methods::primal_cd as columns;
 pub use methods::{indexed, second_order, truncation};
 pub use model::{evaluate, export, predict};
 
 pub(crate) use base::nearby;
+
+/// Training by hand, for those who need more than [`Fit`]: options, tasks, observers, and what comes of a run.
+pub mod trainer {
+    pub use crate::engine::{
+        Along, Centre, Certificate, Chain, Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Cost, Duals, Left,
+        Observer, OwnLoss, Plan, RowFilter, Selection, Solver, Start, Status, Step, Task, TrainError, TrainOptions,
+        Trained, WeightsNow, without_training,
+    };
+    pub use crate::methods::auto::{
+        AtZero, Choice, ToldOf, at_zero, path, train, train_all, train_by_newton, train_own_loss,
+    };
+    pub use crate::store::StoreFingerprint;
+}

@@ -1,69 +1,59 @@
-//! Classification or regression: what labels ask for where nobody says it.
-use crate::store::manifest::LabelSummary;
+//! What one model is trained for.
+use std::fmt;
+use std::sync::Arc;
 
-/// Whole numbers with more distinct values than this are a quantity: ratings and digits have at most 32, ages do not.
-const FEW_VALUES: usize = 32;
-/// Classes have at least this many rows on average; values of a small table that hardly repeat are a quantity.
-const ROWS_OF_A_CLASS: u64 = 5;
-/// More classes than this are rarely meant, and are trained only where somebody asks for them.
-pub const MOST_CLASSES: usize = 1000;
+use crate::block::RowInfo;
+use crate::budget::Budget;
+use crate::engine::TrainError;
+use crate::engine::duals::checkpoint::CheckpointFile;
+use crate::engine::duals::{Duals, Start};
+use crate::engine::problem::own_loss::OwnLoss;
+use crate::objective::Objective;
 
-/// What a model predicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Task {
-    /// One of several classes.
-    Classification,
-    /// A number.
-    Regression,
+/// One of the models that train together on each loaded block.
+#[derive(Debug)]
+pub struct Task {
+    /// What is minimised.
+    pub objective: Objective,
+    /// Rows that have no part in it, such as a fold that is held out.
+    pub rows: Option<Arc<dyn RowFilter>>,
+    /// Dual variables to start from. They are brought within their bounds.
+    pub start: Option<Start>,
+    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty than ½‖w‖².
+    pub start_weights: Vec<f64>,
+    /// Where the dual variables are kept while training, at least once a pass.
+    pub checkpoint: Option<CheckpointFile>,
+    /// A loss in place of that of the objective, which [`train_own_loss`](super::train_own_loss) puts here.
+    pub own_loss: Option<OwnLoss>,
 }
 
 impl Task {
-    /// What labels suggest. Text and two values are classes, fractions are numbers. Whole numbers are
-    /// classes in libsvm rows, as for LIBLINEAR; in tables only if they have few values, each of many rows.
-    pub fn suggested_by(labels: &LabelSummary, has_several_targets: bool, is_table: bool) -> Task {
-        if labels.names.is_some() {
-            return Task::Classification;
+    /// All rows, from the beginning.
+    pub fn new(objective: Objective) -> Self {
+        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None, own_loss: None }
+    }
+
+    /// The dual variables of so many rows, which are 0: in memory, or on disk beside the checkpoint.
+    pub(crate) fn no_duals(&self, rows: u64, on_disk: bool, budget: &Budget) -> Result<Duals, TrainError> {
+        let beside = self.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());
+        let temporary = std::env::temp_dir();
+        let folder = on_disk.then(|| beside.unwrap_or(&temporary));
+        let width = self.objective.width();
+        if self.objective.has_sparse_duals() {
+            return Duals::sparse(rows, width, folder, budget);
         }
-        if has_several_targets {
-            return Task::Regression;
-        }
-        of_numbers(labels, is_table)
+        let count = rows * width as u64;
+        Ok(folder.map_or_else(|| Ok(Duals::in_memory(count)), |folder| Duals::on_disk(count, folder))?)
+    }
+
+    /// Whether a row may have a part in the objective.
+    pub fn keeps(&self, info: &RowInfo, position: u64) -> bool {
+        self.rows.as_ref().is_none_or(|rows| rows.keeps(info, position))
     }
 }
 
-fn of_numbers(labels: &LabelSummary, is_table: bool) -> Task {
-    let Some(values) = &labels.histogram else { return Task::Regression };
-    let rows: u64 = values.iter().map(|(_, rows)| rows).sum();
-    let are_whole = values.iter().all(|(label, _)| label.fract() == 0.0);
-    let are_few = values.len() <= FEW_VALUES && rows >= ROWS_OF_A_CLASS * values.len() as u64;
-    match values.len() {
-        ..=2 => Task::Classification,
-        _ if are_whole && (!is_table || are_few) => Task::Classification,
-        _ => Task::Regression,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn labels(values: impl IntoIterator<Item = f64>, rows: u64) -> LabelSummary {
-        let histogram: Vec<(f64, u64)> = values.into_iter().map(|value| (value, rows)).collect();
-        LabelSummary { names: None, histogram: Some(histogram), min: 0.0, max: 0.0, mean: 0.0 }
-    }
-
-    #[test]
-    fn labels_suggest_what_their_values_look_like() {
-        let whole = |count: u32| (0..count).map(f64::from);
-        assert_eq!(of_numbers(&labels([0.5, 1.5], 1), true), Task::Classification, "two values are classes");
-        assert_eq!(of_numbers(&labels(whole(10), 100), true), Task::Classification, "digits");
-        assert_eq!(of_numbers(&labels(whole(33), 100), true), Task::Regression, "ages");
-        assert_eq!(of_numbers(&labels(whole(33), 100), false), Task::Classification, "as for LIBLINEAR");
-        assert_eq!(of_numbers(&labels(whole(20), 4), true), Task::Regression, "values that hardly repeat");
-        assert_eq!(of_numbers(&labels([0.0, 0.5, 1.0], 100), true), Task::Regression, "fractions");
-        assert_eq!(of_numbers(&labels([0.0, 0.5, 1.0], 100), false), Task::Regression, "fractions");
-        let many = LabelSummary { histogram: None, ..labels([], 0) };
-        assert_eq!(of_numbers(&many, false), Task::Regression);
-    }
+/// Chooses rows.
+pub trait RowFilter: fmt::Debug + Send + Sync {
+    /// Whether the row at this position of the store is trained on.
+    fn keeps(&self, info: &RowInfo, position: u64) -> bool;
 }

@@ -1,8 +1,8 @@
 //! Any order, until the limits of the run say that it is enough.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::engine::Pace;
 use crate::order::{Order, Visit};
-use crate::trainer::Pace;
 
 /// Ends a sweep early where it has to: what was visited is a valid state, whatever is left out.
 pub struct Until<'a> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::data::Data;
 use super::error::{FitError, refuse};
+use crate::engine::{Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Start, Task};
 use crate::objective::{Objective, Targets};
+use crate::store::StoreFingerprint;
 use crate::store::{BlockStore, DiskStore};
-use crate::trainer::{Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Start, StoreFingerprint, Task};
 
 /// What a model has left for another fit to start from.
 #[derive(Clone, Debug, Default, PartialEq)]

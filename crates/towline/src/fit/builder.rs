@@ -7,12 +7,12 @@ use super::method::Method;
 use super::objective::{Constant, Goal};
 use super::regularizer::{Groups, Regularizer};
 use crate::budget::Budget;
+use crate::engine::{Selection, Solver};
 use crate::loss::AnyLoss;
 use crate::objective::{Multiclass, Targets};
 use crate::order::OrderName;
 use crate::stop::Stop;
 use crate::task::Task;
-use crate::trainer::{Selection, Solver};
 
 /// What to fit and how: the front door of the library.
 ///

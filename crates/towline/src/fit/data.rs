@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::error::FitError;
 use super::rows::Rows;
 use crate::budget::Budget;
+use crate::engine::Trained;
 use crate::model::Model;
 use crate::objective::Objective;
 use crate::store::features::FeatureName;
 use crate::store::manifest::{LabelSummary, Manifest, TargetSummary};
 use crate::store::{BlockStore, DiskStore};
-use crate::trainer::Trained;
 
 /// An opened store of rows on disk. Clones share it.
 ///

@@ -3,6 +3,7 @@ use crate::baselines::BaselineError;
 use crate::block::SharedError;
 use crate::budget::BudgetError;
 use crate::columns::ColumnsError;
+use crate::engine::{CheckpointError, TrainError};
 use crate::indexed::IndexedError;
 use crate::input::InputError;
 use crate::loss::LossError;
@@ -14,7 +15,6 @@ use crate::penalty::PenaltyError;
 use crate::second_order::{NewtonError, SecondOrderError};
 use crate::store::StoreError;
 use crate::stream::StreamError;
-use crate::trainer::{CheckpointError, TrainError};
 
 /// A fit cannot be made. Messages name settings in backticks, see [`crate::wording`].
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,8 @@
 use std::ops::Deref;
 
 use super::begin::State;
+use crate::engine::{Certificate, Solver, Status};
 use crate::model::Model;
-use crate::trainer::{Certificate, Solver, Status};
 
 /// A fitted model; all that a [`Model`] can do, it can.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use super::Fit;
 use super::error::{FitError, refuse};
 use super::settings::Setting;
 use crate::baselines::Baseline;
+use crate::engine::Centre;
 use crate::loss::{AnyLoss, Hinge, SquaredHinge};
-use crate::trainer::Centre;
 
 /// How to train: exactly, or by a published baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

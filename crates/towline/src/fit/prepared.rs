@@ -11,11 +11,12 @@ use super::objective::Constant;
 use super::recipe::Recipe;
 use super::settings::Setting;
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Observer, Solver, Task, TrainOptions, Trained};
 use crate::loss::Loss;
+use crate::methods::auto::train_own_loss;
 use crate::model::{Header, Model, ModelWriter};
 use crate::objective::Objective;
 use crate::output::{Inputs, Kind, OutputFile};
-use crate::trainer::{Observer, Solver, Task, TrainOptions, Trained, train_own_loss};
 
 /// A fit that is ready to begin: what is minimised, by which trainer, and what is worth saying of it.
 #[derive(Debug)]

@@ -8,13 +8,15 @@ use super::method::{BASELINE_PASSES, Method};
 use super::settings::Setting;
 use crate::baselines::{Baseline, BaselineOptions};
 use crate::columns;
+use crate::engine::{Solver, Task, TrainOptions};
 use crate::index::IndexManifest;
 use crate::indexed::{self, IndexedOptions};
+use crate::methods::auto::{train, train_by_newton};
 use crate::objective::{Objective, Targets};
 use crate::penalty::AnyPenalty;
 use crate::second_order::can_use_newton;
+use crate::store::StoreFingerprint;
 use crate::store::{BlockStore, DiskStore, StoreError};
-use crate::trainer::{Solver, StoreFingerprint, Task, TrainOptions, train, train_by_newton};
 use crate::truncation::{Beginning, ConvexTrainer};
 
 /// A trainer and what it needs.

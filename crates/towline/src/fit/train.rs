@@ -7,12 +7,11 @@ use super::error::{FitError, refuse};
 use super::recipe::Recipe;
 use crate::baselines;
 use crate::budget::Budget;
+use crate::engine::{After, Cost, Observer, Status, Task, TrainError, TrainOptions, Trained, without_training};
 use crate::index::{Forest, PageCache};
 use crate::indexed;
+use crate::methods::auto::train_all;
 use crate::store::BlockStore;
-use crate::trainer::{
-    After, Cost, Observer, Status, Task, TrainError, TrainOptions, Trained, train_all, without_training,
-};
 use crate::truncation;
 
 impl Recipe {

@@ -4,8 +4,8 @@ use std::path::Path;
 use super::error::{FitError, refuse};
 use crate::cv::Unfinished;
 use crate::output::{self, Claim, Kind};
+use crate::store::StoreFingerprint;
 use crate::store::{DiskStore, StoreError};
-use crate::trainer::StoreFingerprint;
 
 /// What the note in the folder of an unfinished run begins with.
 const NOTE: &str = "towline cv:";

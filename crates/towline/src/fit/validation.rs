@@ -9,8 +9,8 @@ use super::settings::Setting;
 use super::unfinished;
 use crate::budget::Budget;
 use crate::cv::{self, Folds, Validated};
+use crate::engine::{Observer, TrainError, TrainOptions};
 use crate::objective::Objective;
-use crate::trainer::{Observer, TrainError, TrainOptions};
 
 /// A comparison of fits by rows that are held out; made by [`Fit::cross_validate`].
 ///
@@ -153,7 +153,7 @@ impl CrossValidation {
         let found = cv::cross_validate(store, objectives, folds, Some(&unfinished), &how, budget, observer);
         match found {
             // The same call goes on from there.
-            Ok(_) if how.stop.is_requested() => Err(TrainError::Stopped(crate::trainer::Status::Interrupted).into()),
+            Ok(_) if how.stop.is_requested() => Err(TrainError::Stopped(crate::engine::Status::Interrupted).into()),
             Ok(found) => {
                 unfinished::remove(&unfinished.folder)?;
                 Ok(found)
@@ -168,7 +168,7 @@ impl CrossValidation {
     }
 
     fn options(&self, objectives: &[Objective]) -> Result<TrainOptions, FitError> {
-        self.fits[0].options(vec![crate::trainer::Task::new(objectives[0].clone())])
+        self.fits[0].options(vec![crate::engine::Task::new(objectives[0].clone())])
     }
 
     fn make_folds(&self, data: &Data, budget: &Budget) -> Result<Folds, FitError> {

@@ -1,4 +1,5 @@
 //! The methods that minimise an objective, each on top of the engine.
+pub mod auto;
 pub mod comparison;
 pub mod dual_cd;
 pub mod indexed;

@@ -104,10 +104,10 @@ impl<'a> Checked<'a> {
 mod tests {
     use super::*;
     use crate::budget::Budget;
+    use crate::engine::{Cost, Status};
     use crate::loss::ALL;
     use crate::model::{NAME_BYTES, VERSION};
     use crate::objective::{Classes, Multiclass, Objective, Targets};
-    use crate::trainer::{Cost, Status};
 
     fn model(names: &[&str], intercepts: usize) -> Model {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();

@@ -22,19 +22,17 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::baselines::Baseline;
 use crate::budget::BudgetError;
 use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
-use crate::output::OutputError;
+use crate::output::{MODEL_MAGIC as MAGIC, OutputError};
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::{Manifest, Scale};
 use crate::store::{DiskStore, StoreError};
 use write::Weights;
 
-use crate::trainer::{Certificate, Cost, Status, Trained};
+use crate::engine::{Baseline, Certificate, Cost, Status, Trained};
 
-pub(crate) const MAGIC: [u8; 8] = *b"TOWMODEL";
 /// The version of the format that this program writes and reads.
 pub const VERSION: u32 = 2;
 

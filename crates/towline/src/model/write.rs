@@ -7,11 +7,11 @@ use std::io;
 use super::file::{Checked, check_finite};
 use super::{Data, Header, MAGIC, ModelError};
 use crate::budget::{Budget, Reservation};
+use crate::engine::Trained;
 use crate::objective::Objective;
 use crate::output::OutputFile;
 use crate::store::features::{Columns, FeatureName, Scaling};
 use crate::store::{BlockStore, DiskStore, StoreError};
-use crate::trainer::Trained;
 
 /// What putting features in order takes at least, where there are many.
 const ORDER_BYTES: u64 = 1 << 20;

@@ -1,5 +1,9 @@
 //! What a file is, by its first bytes: only the like is replaced.
-use crate::{model, trainer};
+
+/// The first bytes of a model.
+pub(crate) const MODEL_MAGIC: [u8; 8] = *b"TOWMODEL";
+/// The first bytes of a file of dual variables.
+pub(crate) const DUALS_MAGIC: [u8; 8] = *b"TOWDUALS";
 
 /// What is written.
 #[derive(Clone, Debug)]
@@ -62,8 +66,8 @@ impl Kind {
             return true;
         }
         match self {
-            Kind::Model => head.starts_with(&model::MAGIC),
-            Kind::Duals => head.starts_with(&trainer::DUALS_MAGIC),
+            Kind::Model => head.starts_with(&MODEL_MAGIC),
+            Kind::Duals => head.starts_with(&DUALS_MAGIC),
             Kind::Predictions(names) => whole_lines(head, is_whole).all(|line| is_prediction(line, names)),
             Kind::Json => head.starts_with(b"{") && contains(head, b"\"created_by\":"),
             Kind::Liblinear => head.starts_with(b"solver_type "),

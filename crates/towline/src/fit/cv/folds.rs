@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::block::{Block, RowInfo};
 use crate::budget::Budget;
+use crate::engine::RowFilter;
 use crate::store::{BlockId, BlockStore, ReadBuffers, StoreError};
-use crate::trainer::RowFilter;
 
 /// How rows are dealt out to folds.
 #[derive(Clone, Debug)]

@@ -13,13 +13,15 @@ use serde::Serialize;
 pub use folds::{AllBut, Folds};
 
 use crate::budget::Budget;
+use crate::engine::{
+    Certificate, CheckpointFile, Checkpoints, Cost, Observer, Plan, RowFilter, Solver, Start, Status, Task, TrainError,
+    TrainOptions, Trained,
+};
+use crate::methods::auto::{Choice, train_all};
 use crate::objective::Objective;
 use crate::second_order;
 use crate::store::BlockStore;
-use crate::trainer::{
-    Certificate, CheckpointFile, Checkpoints, Choice, Cost, Observer, Plan, RowFilter, Solver, Start, Status,
-    StoreFingerprint, Task, TrainError, TrainOptions, Trained, train_all,
-};
+use crate::store::StoreFingerprint;
 
 /// What came of one objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]

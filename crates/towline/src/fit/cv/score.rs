@@ -4,10 +4,10 @@ use std::sync::Arc;
 use super::Folds;
 use crate::block::Row;
 use crate::budget::Budget;
+use crate::engine::{Cost, READ_AHEAD, TrainError, Trained};
 use crate::objective::{Objective, Targets};
 use crate::predict;
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{Cost, READ_AHEAD, TrainError, Trained};
 
 /// What has been found of one cell.
 #[derive(Clone, Copy, Default)]

@@ -15,8 +15,9 @@ use super::error::{FitError, refuse};
 use super::fitted::Fitted;
 use super::settings::Setting;
 use crate::budget::Budget;
+use crate::engine::{Along, Chain, Observer, Trained};
+use crate::methods::auto;
 use crate::objective::Objective;
-use crate::trainer::{self, Chain, Observer, Trained};
 use points::{Grid, Points};
 use walk::Walk;
 
@@ -139,7 +140,7 @@ impl PathFit {
             Ok(())
         };
         let chain = chain(points.along.clone(), models);
-        trainer::path::<FitError>(data.store(), &options, chain, &budget, observer, &mut each)?;
+        auto::path::<FitError>(data.store(), &options, chain, &budget, observer, &mut each)?;
         Ok(found)
     }
 
@@ -191,7 +192,7 @@ impl PathFit {
 }
 
 /// How the models of a point follow those of another.
-fn chain(along: Option<trainer::Along>, models: usize) -> Chain {
+fn chain(along: Option<Along>, models: usize) -> Chain {
     match along {
         Some(along) => Chain::from(Some(along)),
         None => Chain::of(models),

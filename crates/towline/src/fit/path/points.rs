@@ -1,9 +1,10 @@
 //! Where the points of a path lie.
 use crate::budget::Budget;
+use crate::engine::{Along, Task};
 use crate::fit::data::Data;
 use crate::fit::error::{FitError, positive, refuse};
+use crate::methods::auto::at_zero;
 use crate::objective::Objective;
-use crate::trainer::{Along, Task, at_zero};
 
 /// Points as they were asked for.
 #[derive(Clone, Debug)]

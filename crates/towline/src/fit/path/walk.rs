@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::chain;
 use crate::budget::Budget;
+use crate::engine::{Along, Checkpoint, Observer, Start, Status, Task, TrainOptions, Trained};
 use crate::fit::begin::{Left, duals_path, files, weights_in};
 use crate::fit::error::FitError;
+use crate::methods::auto;
 use crate::model::{Header, Model, ModelWriter};
 use crate::objective::Objective;
 use crate::output::{Inputs, Kind, OutputFile};
 use crate::store::DiskStore;
-use crate::trainer::{self, Along, Checkpoint, Observer, Start, Status, StoreFingerprint, Task, TrainOptions, Trained};
+use crate::store::StoreFingerprint;
 
 /// A model of a path that is there.
 #[derive(Clone, Debug)]
@@ -111,7 +113,7 @@ impl Walk<'_> {
             }
             Ok(checkpoints[0].commit()?)
         };
-        let cost = trainer::path::<FitError>(store, options, chain(along, models), &budget, observer, &mut each)?;
+        let cost = auto::path::<FitError>(store, options, chain(along, models), &budget, observer, &mut each)?;
         Ok((waves < self.objectives.len() - first, cost.bytes_read))
     }
 }

@@ -16,7 +16,7 @@
 //! With several outputs the weights of a feature lie side by side, and W has a row for each feature. All penalties but `nuclear` see one long vector.
 //!
 //! soft(u, t) is u moved towards 0 by t, and 0 where that would pass it. Most of these are not strongly convex, so that v does
-//! not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see [`crate::trainer`].
+//! not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see `engine::problem::proximal`.
 //!
 //! A new penalty is a file with an `impl Penalty`, a variant of [`AnyPenalty`], and an entry in the table of the tests.
 mod any;

@@ -5,10 +5,10 @@
 //! w is far from the optimum, and s = 0 gives the bound 0, since no loss is negative. One scan tries a dozen of them, and others between: the sum of the dual
 //! values is concave in s, so it lies above its chords. An intercept asks for Σβ = 0, which scaling one sign reaches.
 use crate::block::Row;
+use crate::engine::{Certificate, SupportCount};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::penalty::Penalty;
-use crate::trainer::{Certificate, SupportCount};
 
 /// The s that are tried.
 const SHARES: [f64; 12] = [1.0, 0.998, 0.99, 0.97, 0.92, 0.84, 0.7, 0.5, 0.3, 0.1, 0.03, 0.0];

@@ -23,16 +23,15 @@ use super::{Baseline, BaselineOptions};
 use crate::base::random::shuffle;
 use crate::block::Row;
 use crate::budget::{Budget, Reservation};
-use crate::engine::Until;
+use crate::engine::{
+    Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Until, Watch, WeightsNow,
+};
 use crate::loss::Loss;
 use crate::order::{Order, Permutation};
 use crate::penalty::Penalty;
 use crate::residents::{Residents, View};
 use crate::solver::{self, RowState, Weights};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{
-    Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,
-};
 
 /// w, w_k, y_k, the sums of both over all blocks, and scratch.
 pub const VECTORS: u64 = 6;

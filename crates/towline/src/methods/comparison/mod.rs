@@ -25,67 +25,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::block::{Block, Row};
 use crate::budget::Budget;
+pub use crate::engine::Baseline;
+use crate::engine::{Observer, TrainError, Trained};
 use crate::loss::{AnyLoss, Loss, LossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::stop::Stop;
 use crate::store::BlockStore;
-use crate::trainer::{Observer, TrainError, Trained};
-
-/// The methods by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Baseline {
-    /// Projected stochastic subgradient descent on the hinge loss.
-    Pegasos,
-    /// The averaged perceptron.
-    Perceptron,
-    /// The passive-aggressive update with a step of at most C, averaged.
-    Mira,
-    /// Confidence-weighted classification with a variance per feature.
-    Cw,
-    /// Stochastic gradient descent on any loss, averaged over its second half.
-    Sgd,
-    /// Consensus ADMM over blocks: any loss, any penalty.
-    Admm,
-    /// The same with an update after every block.
-    BcAdmm,
-    /// Stochastic mirror descent made sparse, for the l1 penalty.
-    MirrorDescent,
-}
 
 impl Baseline {
-    /// Every method, for tests and messages.
-    pub const ALL: [Baseline; 8] = [
-        Baseline::Pegasos,
-        Baseline::Perceptron,
-        Baseline::Mira,
-        Baseline::Cw,
-        Baseline::Sgd,
-        Baseline::Admm,
-        Baseline::BcAdmm,
-        Baseline::MirrorDescent,
-    ];
-
-    /// The name on the command line and in model files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Baseline::Pegasos => "pegasos",
-            Baseline::Perceptron => "perceptron",
-            Baseline::Mira => "mira",
-            Baseline::Cw => "cw",
-            Baseline::Sgd => "sgd",
-            Baseline::Admm => "admm",
-            Baseline::BcAdmm => "bc-admm",
-            Baseline::MirrorDescent => "mirror-descent",
-        }
-    }
-
     /// Dense vectors that it holds: its own, and the weights as the outside sees them.
     const fn vectors(self) -> u64 {
         match self {

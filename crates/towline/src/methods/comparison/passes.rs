@@ -9,12 +9,12 @@ use super::bound::SlopeScan;
 use super::{BaselineOptions, Online};
 use crate::base::random::shuffle;
 use crate::budget::Budget;
+use crate::engine::{
+    Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,
+};
 use crate::loss::Loss;
 use crate::order::{Order, Permutation};
 use crate::store::{BlockId, BlockStore, ReadAhead};
-use crate::trainer::{
-    Certificate, Cost, Duals, Observer, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Watch, WeightsNow,
-};
 
 /// A run of a baseline.
 pub struct Passes<'a, L> {

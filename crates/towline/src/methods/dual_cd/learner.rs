@@ -1,17 +1,15 @@
 //! One model in training: its problem, its dual variables, its rows, and how far it is.
 use std::time::Instant;
 
-use super::certificate::Certificate;
-use super::duals::{Duals, Start, rows_at_once};
-use super::limits::Limits;
-use super::plan::Plan;
-use super::problem::Problem;
-use super::problem_rows::ProblemRows;
-use super::progress::Progress;
-use super::schedule::{GainSchedule, ProximalSchedule};
-use super::{CheckpointFile, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::block::Block;
 use crate::budget::Budget;
+use crate::engine::certificate::Certificate;
+use crate::engine::duals::{Duals, Start, rows_at_once};
+use crate::engine::problem::Problem;
+use crate::engine::problem::rows::ProblemRows;
+use crate::engine::{CheckpointFile, Cost, Limits, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use crate::methods::dual_cd::progress::Progress;
+use crate::methods::dual_cd::schedule::{GainSchedule, ProximalSchedule};
 use crate::residents::Residents;
 
 mod few_features;

@@ -7,15 +7,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use rayon::prelude::*;
 
-use super::cache;
-use super::learner::{ABSENT, Learner, Phase};
-use super::limits::{Limits, Watch};
-use super::plan::{Plan, READ_AHEAD};
-use super::problem_rows::renumber;
-use super::recipes;
-use super::unlearnt::{self, ZeroCosts};
-use super::{Certificate, Cost, Observer, Solver, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow};
 use crate::budget::{Budget, Reservation};
+use crate::engine::problem::cache;
+use crate::engine::problem::rows::renumber;
+use crate::engine::{
+    Certificate, Cost, Limits, Observer, Plan, READ_AHEAD, Solver, Status, Step, Task, TrainError, TrainOptions,
+    Trained, Watch, WeightsNow, ZeroCosts, unlearnt_models,
+};
+use crate::methods::dual_cd::group as recipes;
+use crate::methods::dual_cd::learner::{ABSENT, Learner, Phase};
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
 
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         self.expected = Some((tasks, costs));
         let solver = if self.plan.solver == Solver::Columns { Solver::Columns } else { Solver::Dual };
         let how = (status, solver, self.shared_cost());
-        Ok(unlearnt::models(&tasks[numbers], &objectives, self.store.shape().columns, how))
+        Ok(unlearnt_models(&tasks[numbers], &objectives, self.store.shape().columns, how))
     }
 
     /// Why nothing goes any further.

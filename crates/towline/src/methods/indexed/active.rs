@@ -6,6 +6,7 @@ use super::segment::{Room, STORED_STATE_BYTES, Segment};
 use crate::bits::RowBits;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Duals, TrainError};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;
@@ -14,7 +15,6 @@ use crate::residents;
 use crate::solver::RowState;
 use crate::store::StoreError;
 use crate::store::format::Scratch;
-use crate::trainer::{Duals, TrainError};
 
 /// Pages keep at least this part of what was free at first, m_LRU of section 4.2; beyond it active rows go to disk.
 const PAGE_PART: u64 = 8;

@@ -8,11 +8,11 @@ use super::solve::BlockSolver;
 use crate::base::random::below;
 use crate::block::Block;
 use crate::budget::Budget;
+use crate::engine::{Duals, Link, READ_AHEAD, TrainError, Watch};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
-use crate::trainer::{Duals, Link, READ_AHEAD, TrainError, Watch};
 use crate::truncation::{FirstModel, Sample};
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of

@@ -8,14 +8,15 @@ use super::run::{Common, Run, Wants};
 use super::solve::{BlockSolver, DualSweeps, NewtonSteps};
 use crate::bits::RowBits;
 use crate::budget::Budget;
+use crate::engine::{
+    CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
+    WeightsNow, unlearnt_by_scan,
+};
 use crate::index::{PageCache, Search};
 use crate::loss::{AnyLoss, Loss};
 use crate::machine;
+use crate::methods::auto::{train as by_blocks, train_by_newton};
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
-use crate::trainer::{
-    CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
-    WeightsNow, train as by_blocks, train_by_newton, unlearnt_by_scan,
-};
 use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
 
 /// Newton steps on a block.

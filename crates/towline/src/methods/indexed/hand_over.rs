@@ -12,11 +12,11 @@ use super::segment::STORED_STATE_BYTES;
 use crate::base::random::below;
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Ceiling, Identity, TrainError};
 use crate::index::PageCache;
 use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
-use crate::trainer::{Identity, TrainError};
-use crate::truncation::{self, Ceiling};
+use crate::truncation;
 
 /// A turn of all active rows may read this part of what a pass over the blocks reads.
 const PASS_PART: f64 = 0.5;

@@ -8,12 +8,11 @@ use super::scan::{Look, Sums, scan_active};
 use super::segment::Segment;
 use super::solve::{BlockSolver, Worked};
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Ceiling, Cost, Identity, Limits, Link, TrainError, Watch};
 use crate::index::{PageCache, Question, Search};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
-use crate::trainer::{Cost, Identity, Limits, Link, TrainError, Watch};
-use crate::truncation::Ceiling;
 
 /// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With 0 a query never comes back to a page for rows that it has seen
 /// already: on kddcup99 half the bytes of T = 1 for the same test error.

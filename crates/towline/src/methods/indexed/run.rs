@@ -14,13 +14,13 @@ use super::segment::Room;
 use super::solve::BlockSolver;
 use crate::block::Block;
 use crate::budget::Budget;
-use crate::index::{PageCache, Search};
-use crate::loss::Loss;
-use crate::store::{BlockStore, DiskStore};
-use crate::trainer::{
+use crate::engine::{
     Certificate, Cost, Duals, Identity, Limits, Link, Observer, Solver, Status, Step, Task, TrainError, Trained,
     WeightsNow,
 };
+use crate::index::{PageCache, Search};
+use crate::loss::Loss;
+use crate::store::{BlockStore, DiskStore};
 use crate::truncation::{Known, Sample, first_model};
 
 /// Steps of the series without a scan of all rows, at most.

@@ -2,13 +2,12 @@
 use super::active::ActiveSet;
 use super::segment::Segment;
 use crate::block::{Block, Row};
+use crate::engine::{Ceiling, Certificate, Identity, Link, SupportCount, TrainError, Watch};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
 use crate::store::StoreError;
-use crate::trainer::{Certificate, Identity, Link, SupportCount, TrainError, Watch};
-use crate::truncation::Ceiling;
 
 /// Sums over rows at fixed weights.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,11 +4,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::segment::Segment;
 use crate::base::random::shuffle;
 use crate::block::Row;
+use crate::engine::{Identity, Link, TrainError, Watch};
 use crate::loss::{Loss, SmoothLoss};
 use crate::nearby::prefetch;
 use crate::second_order::{Heavy, Newton, Quadratic, Rows, Same, Scanning, Smooth, Way};
 use crate::solver::{self, Sweep, Weights};
-use crate::trainer::{Identity, Link, TrainError, Watch};
 
 /// What solving a block took.
 #[derive(Clone, Copy, Debug, Default)]

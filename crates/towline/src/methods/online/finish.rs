@@ -1,9 +1,9 @@
 //! What a stream has learnt becomes a model.
 use super::learner::LearntWeights;
 use super::{StreamOptions, StreamReport};
+use crate::engine::{Cost, Status};
 use crate::model::{Features, Header, Model, VERSION};
 use crate::objective::{Objective, Targets};
-use crate::trainer::{Cost, Status};
 
 /// What there is at the end, or when a model is to be saved.
 pub struct Learnt {

@@ -33,12 +33,12 @@ pub use run::stream;
 use std::time::Duration;
 
 use crate::baselines::Baseline;
+use crate::engine::Selection;
 use crate::input::Progress;
 use crate::loss::AnyLoss;
 use crate::objective::Multiclass;
 use crate::order::OrderName;
 use crate::stop::Stop;
-use crate::trainer::Selection;
 
 /// How to learn from a stream.
 #[derive(Clone, Debug)]

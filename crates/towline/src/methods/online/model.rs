@@ -5,8 +5,8 @@
 //! the block rather than the data. How fast gains fall tells which of the two it is.
 use super::StreamOptions;
 use super::problem::StreamProblem;
+use crate::engine::{ProblemRows, Selection, insert_columns};
 use crate::residents::Residents;
-use crate::trainer::{ProblemRows, Selection, insert_columns};
 
 /// Sweeps per step, at most, where no number was given.
 const MOST_SWEEPS: u32 = 30;

@@ -10,10 +10,10 @@ use super::problem;
 use super::{StreamClasses, StreamOptions};
 use crate::block::{Block, Layout, Row};
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::engine::{choose, renumber};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::residents::Residents;
-use crate::trainer::{choose, renumber};
 
 /// What a model of one output keeps of a row.
 pub const MODEL_ROW_BYTES: u64 = 80;

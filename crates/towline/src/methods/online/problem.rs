@@ -1,10 +1,10 @@
 //! What a stream asks of a problem besides what a store does: columns that come later, and weights from outside.
 use crate::block::Row;
+use crate::engine::{Identity, Joint, Plain, Problem, SideBySide, Single};
 use crate::loss::Loss;
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
 use crate::objective::{Multiclass, Objective, Targets};
-use crate::trainer::{Identity, Joint, Plain, Problem, SideBySide, Single};
 
 /// A problem whose rows come once.
 pub trait StreamProblem: Problem {

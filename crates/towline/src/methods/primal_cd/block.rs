@@ -13,12 +13,12 @@ use super::bends::{Smooth, Target};
 use super::design::Design;
 use super::newton_model::{Free, Newton};
 use super::parts::Parts;
+use crate::engine::{Proximal, Watch};
 use crate::loss::SmoothLoss;
 use crate::order::Order;
 use crate::penalty::LazyProx;
 use crate::residents::View;
 use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
-use crate::trainer::{Proximal, Watch};
 
 /// Proximal Newton steps on the problem of a block, at most.
 const MOST_STEPS: u32 = 10;

@@ -5,15 +5,15 @@ use super::design::Design;
 use super::newton_model::{Free, Newton, Stepped};
 use super::parts::Parts;
 use crate::block::{Row, RowInfo};
+use crate::engine::{
+    Certificate, Certify, DualSums, LookBack, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
+    TrainError, Watch,
+};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::order::Order;
 use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
-use crate::trainer::{
-    Certificate, Certify, DualSums, LookBack, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
-    TrainError, Watch,
-};
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
 pub struct ByColumns<B: Bends, P> {

@@ -36,27 +36,7 @@ use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 
-/// Coordinate descent on columns cannot minimise this.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ColumnsError {
-    /// The slope has jumps, and rows do not fit.
-    #[error(
-        "`solver(columns)` needs all rows in memory for the {loss} loss, which has kinks: use `memory({bytes})` or more, or `solver(dual)`"
-    )]
-    Loss {
-        /// Its name.
-        loss: &'static str,
-        /// What would be enough.
-        bytes: u64,
-    },
-    /// A feature has a weight for each of them.
-    #[error("`solver(columns)` is for one output, and there are {0}; use `solver(dual)`")]
-    Outputs(usize),
-    /// No weight would be 0.
-    #[error("`solver(columns)` is for penalties that make weights 0: l1, elastic-net and group; use `solver(dual)`")]
-    Penalty,
-}
+pub use crate::engine::ColumnsError;
 
 /// Whether this solver can minimise it with all rows in memory.
 pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {

@@ -7,7 +7,7 @@ use super::parts::Parts;
 pub use super::quadratic::Free;
 use super::quadratic::{Moving, Quadratic};
 use super::working_set;
-use crate::trainer::Watch;
+use crate::engine::Watch;
 
 /// The violations of a model are brought down to this part of those at its beginning: of one that is just near F, and of one that is F but for what was left out.
 const FRACTIONS: [f64; 2] = [0.1, 0.01];

@@ -9,7 +9,7 @@
 use super::curves::Curves;
 use super::extrapolation::{ITERATES, extrapolate};
 use super::parts::Parts;
-use crate::trainer::{Pace, Watch};
+use crate::engine::{Pace, Watch};
 
 /// `strength/2 (b - towards)²` for an intercept b; nothing with a strength of 0.
 #[derive(Clone, Copy, Debug, Default)]

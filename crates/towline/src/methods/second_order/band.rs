@@ -6,8 +6,8 @@
 //! reads less.
 use super::one_output::Quadratic;
 use super::scanning::Rows;
+use crate::engine::TrainError;
 use crate::loss::PiecewiseLinear;
-use crate::trainer::TrainError;
 
 /// The part of all terms that is nearer to its kink than the widest band.
 const MOST_PART: f64 = 0.3;

@@ -10,10 +10,10 @@ use super::scanning::{Rows, Scanning};
 use super::session::Session;
 use super::train::{Begin, Run, begin_with};
 use crate::block::Block;
+use crate::engine::{Status, TrainError, Trained};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::store::Shape;
-use crate::trainer::{Status, TrainError, Trained};
 
 /// Weights, dual variables of rows, and iterations.
 pub type Found = (Vec<f64>, Vec<f64>, u64);

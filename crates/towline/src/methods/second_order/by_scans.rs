@@ -16,9 +16,9 @@ use super::session::Session;
 use super::working_set::WorkingSet;
 use super::{gram::Gram, multipliers};
 use crate::budget::Budget;
+use crate::engine::{Status, TrainError};
 use crate::loss::{Loss, PiecewiseLinear};
 use crate::store::Shape;
-use crate::trainer::{Status, TrainError};
 
 /// Problems are solved this much further than the whole.
 const FURTHER: f64 = 0.2;

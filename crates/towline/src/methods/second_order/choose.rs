@@ -6,12 +6,12 @@ use super::heavy;
 use super::rows::row_work;
 use super::{by_scans, few_rows, least_squares, needs};
 use crate::budget::Budget;
+use crate::engine::{Plan, READ_AHEAD, Solver};
 use crate::loss::{AnyLoss, Loss};
 use crate::machine::default_memory_bytes;
 use crate::objective::{Multiclass, Objective};
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead, Shape};
-use crate::trainer::{Plan, READ_AHEAD, Solver};
 
 /// Seconds of a multiplication and an addition in a rank-k update, on one core of about 3 GHz. Other machines differ by
 /// a factor that all costs share.

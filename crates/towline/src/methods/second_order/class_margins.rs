@@ -14,8 +14,8 @@ use super::factor::Factor;
 use super::gram::Gram;
 use super::scanning::Rows;
 use super::softmax::hold_free_columns;
+use crate::engine::{TrainError, add_row, margins_of};
 use crate::loss::classes::{ClassLoss, CrammerSinger};
-use crate::trainer::{TrainError, add_row, margins_of};
 
 /// Steps go this part of the way to where something would become 0.
 const SHORT_OF_ZERO: f64 = 0.9995;

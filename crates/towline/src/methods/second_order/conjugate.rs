@@ -18,7 +18,7 @@ use super::heavy::Heavy;
 use super::one_output::Quadratic;
 use super::scanning::Rows;
 use crate::block::Row;
-use crate::trainer::TrainError;
+use crate::engine::TrainError;
 
 /// The residual falls at least to this part of the right side.
 const MOST_LEFT: f64 = 0.1;

@@ -8,7 +8,7 @@ use super::heavy::Heavy;
 use super::one_output::Quadratic;
 use super::scanning::Rows;
 use crate::block::Row;
-use crate::trainer::TrainError;
+use crate::engine::TrainError;
 
 /// How equations are solved.
 #[derive(Clone, Copy)]

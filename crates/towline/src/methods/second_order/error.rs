@@ -2,27 +2,12 @@
 use super::choose::{can_train, solver_of};
 use super::needs::least_bytes;
 use crate::budget::Budget;
+pub use crate::engine::SecondOrderError;
+use crate::engine::{READ_AHEAD, Solver, TrainError};
 use crate::loss::{LossError, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::{BlockStore, ReadAhead};
-use crate::trainer::{READ_AHEAD, Solver, TrainError};
-
-/// A solver of second order cannot minimise this.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SecondOrderError {
-    /// Another solver does this.
-    #[error("the solver {solver} cannot minimise the {loss} loss with this penalty and these targets; use {other}")]
-    Objective {
-        /// The name of the solver.
-        solver: &'static str,
-        /// The name of the loss.
-        loss: &'static str,
-        /// What can.
-        other: &'static str,
-    },
-}
 
 /// Newton steps cannot minimise a loss that is cut off.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

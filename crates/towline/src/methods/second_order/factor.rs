@@ -6,7 +6,7 @@ use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_uppe
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::gram::Gram;
-use crate::trainer::{TrainError, Watch};
+use crate::engine::{TrainError, Watch};
 
 /// What is added to the unit diagonal where the matrix is singular, at first, and by how much it grows if that is not
 /// enough.

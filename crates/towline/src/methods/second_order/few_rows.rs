@@ -10,8 +10,8 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::factor::Factor;
 use super::gram::Gram;
 use crate::block::{Block, Layout, ValueKind};
+use crate::engine::{TrainError, Watch};
 use crate::loss::AnyLoss;
-use crate::trainer::{TrainError, Watch};
 
 /// Columns that are multiplied at a time: the matrix of products, which does not stay near the processor, is gone over
 /// once for all of them.

@@ -5,9 +5,9 @@ use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts};
 use super::rows::{StoreRows, row_work};
 use crate::budget::Budget;
+use crate::engine::{Cost, Limits, RowFilter, Task, TrainError, TrainOptions};
 use crate::objective::Objective;
 use crate::store::BlockStore;
-use crate::trainer::{Cost, Limits, RowFilter, Task, TrainError, TrainOptions};
 
 /// What came of one objective and one fold.
 pub struct FoldScore {

@@ -4,7 +4,7 @@ use super::moments::{Moments, Parts};
 use super::rows::StoreRows;
 use super::session::Session;
 use crate::budget::Budget;
-use crate::trainer::{Certificate, Limits, Observer, Solver, Status, Task, TrainError, Trained};
+use crate::engine::{Certificate, Limits, Observer, Solver, Status, Task, TrainError, Trained};
 
 /// One scan for all tasks.
 pub fn train(

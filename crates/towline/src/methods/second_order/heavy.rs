@@ -5,7 +5,7 @@
 //! left out. Their matrix is what conjugate gradients are preconditioned with.
 use super::gram::{Chosen, Gram};
 use super::rows::StoreRows;
-use crate::trainer::TrainError;
+use crate::engine::TrainError;
 
 /// Columns that may be heavy, at most.
 pub const MOST: u64 = 512;

@@ -15,8 +15,8 @@ use super::factor::Factor;
 use super::gram::Gram;
 use super::one_output::Quadratic;
 use super::scanning::Rows;
+use crate::engine::TrainError;
 use crate::loss::{Loss, PiecewiseLinear};
-use crate::trainer::TrainError;
 
 /// Steps go this part of the way to where something would become 0.
 const SHORT_OF_ZERO: f64 = 0.9995;

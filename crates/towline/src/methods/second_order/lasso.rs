@@ -7,8 +7,8 @@
 //! descent.
 use super::factor::Factor;
 use super::gram::Gram;
+use crate::engine::Watch;
 use crate::penalty::soft;
-use crate::trainer::Watch;
 
 /// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and
 /// at most so many.

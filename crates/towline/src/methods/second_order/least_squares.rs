@@ -13,9 +13,9 @@ use super::moments::Moments;
 use super::norms::{Rounded, RoundedGroups, RoundedSpectrum};
 use super::rounded::Problem;
 use super::train::{l1_part, l2_part};
+use crate::engine::{Certificate, Watch};
 use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, Penalty};
-use crate::trainer::{Certificate, Watch};
 
 /// Weights that are nearly 0 become 0 if the objective stays the same up to this part.
 const AS_GOOD: f64 = 1e-9;

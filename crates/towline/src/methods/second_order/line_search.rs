@@ -4,7 +4,7 @@
 //! rows are asked for many steps at once, so that rows on disk are read two or three times and not once for each.
 use super::newton::Function;
 use super::scanning::Rows;
-use crate::trainer::{TrainError, Watch};
+use crate::engine::{TrainError, Watch};
 
 /// Steps that are tried at once.
 pub const CUTS: usize = 12;

@@ -67,7 +67,6 @@ pub(crate) use newton::Newton;
 pub(crate) use one_output::{Quadratic, Same, Smooth};
 pub(crate) use path::{train_all, train_path};
 pub(crate) use scanning::{Rows, Scanning};
-pub(crate) use several_outputs::loss_at_zero;
 
 #[cfg(test)]
 mod tests;

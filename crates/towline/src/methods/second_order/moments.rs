@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::gram::Gram;
 use super::rows::StoreRows;
 use crate::budget::{Budget, Reservation};
+use crate::engine::{RowFilter, Task, TrainError};
 use crate::store::Shape;
-use crate::trainer::{RowFilter, Task, TrainError};
 
 /// Sums over rows, each multiplied by its weight.
 pub struct Moments {

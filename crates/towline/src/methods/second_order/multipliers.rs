@@ -13,8 +13,8 @@ use super::equations::Way;
 use super::newton::{Function, Newton};
 use super::one_output::{Quadratic, RowLoss, Smooth};
 use super::scanning::Rows;
+use crate::engine::TrainError;
 use crate::loss::{Loss, PiecewiseLinear};
-use crate::trainer::TrainError;
 
 /// Problems, at most: it takes about ten.
 const MOST_PROBLEMS: u32 = 200;

@@ -11,10 +11,10 @@ use super::sparse::Sparse;
 use super::train::l1_part;
 use super::{by_scans, few_rows, least_squares, multipliers, piecewise};
 use crate::budget::Budget;
+use crate::engine::{Needs, READ_AHEAD, Solver};
 use crate::loss::Squared;
 use crate::objective::Objective;
 use crate::store::{BlockStore, ReadAhead, Shape};
-use crate::trainer::{Needs, READ_AHEAD, Solver};
 
 /// Dense vectors of a model besides those of a look and of conjugate gradients: its start, penalty and shift, where a
 /// step begins and ends, and the best weights so far.

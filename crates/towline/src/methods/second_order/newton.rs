@@ -5,7 +5,7 @@
 //! columns are scaled.
 use super::line_search::{CUTS, Ends, Line, search};
 use super::scanning::Rows;
-use crate::trainer::TrainError;
+use crate::engine::TrainError;
 
 /// A full step is taken if F falls by this part of what the quadratic model promises.
 const ENOUGH: f64 = 0.1;

@@ -7,8 +7,8 @@
 //! the point is dual feasible as it is, and what the rounding costs is at most what it is at 0.
 use super::factor::Factor;
 use super::gram::Gram;
+use crate::engine::{TrainError, Watch};
 use crate::penalty::{Group, Nuclear, Spectrum};
-use crate::trainer::{TrainError, Watch};
 
 /// A penalty that is rounded off, at one W. Weights of one column lie side by side.
 pub trait Rounded {

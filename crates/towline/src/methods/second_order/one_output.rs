@@ -9,8 +9,8 @@ use super::line_search::{self, CUTS, Line};
 use super::newton::{Ahead, Function};
 use super::scanning::Rows;
 use crate::block::Row;
+use crate::engine::TrainError;
 use crate::loss::SmoothLoss;
-use crate::trainer::TrainError;
 
 /// The part of F that is not the losses.
 #[derive(Clone, Copy, Debug)]

@@ -11,11 +11,11 @@ use super::together::scan_together;
 use super::train::Run;
 use super::{few_rows, from_moments, needs, several_outputs};
 use crate::budget::{Budget, Reservation};
-use crate::loss::AnyLoss;
-use crate::store::BlockStore;
-use crate::trainer::{
+use crate::engine::{
     Cost, Limits, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained, ZeroCosts, unlearnt_models,
 };
+use crate::loss::AnyLoss;
+use crate::store::BlockStore;
 
 /// The dual variables of a model that has been trained may take this part of what is free while others train.
 const KEPT_PART: u64 = 4;

@@ -12,8 +12,8 @@ use super::sample::{GOOD_START, from_sample};
 use super::scanning::Rows;
 use super::session::Session;
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Status, TrainError, Trained};
 use crate::loss::{PiecewiseLinear, Squared};
-use crate::trainer::{Status, TrainError, Trained};
 
 /// Problems are solved this much further than the whole.
 const FURTHER: f64 = 0.1;

@@ -8,8 +8,8 @@ use super::factor::Factor;
 use super::gram::Gram;
 use super::scanning::Rows;
 use crate::block::Row;
+use crate::engine::TrainError;
 use crate::loss::PiecewiseLinear;
-use crate::trainer::TrainError;
 
 /// The part of all weight whose rows make up the curvature: those nearest to their kinks.
 const NEAR_PART: f64 = 0.1;
@@ -125,11 +125,11 @@ fn nearest(mut distances: Vec<(f64, f64)>, least: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::block::{Block, Layout, RowInfo, ValueKind};
+    use crate::engine::Watch;
     use crate::loss::Hinge;
     use crate::second_order::rows::Subset;
     use crate::second_order::scanning::Scanning;
     use crate::stop::Stop;
-    use crate::trainer::Watch;
     use proptest::prelude::*;
 
     proptest! {

@@ -7,7 +7,7 @@
 //! enough, whatever the scale of columns.
 use super::gram::Gram;
 use super::norms::Rounded;
-use crate::trainer::{TrainError, Watch};
+use crate::engine::{TrainError, Watch};
 
 /// What R is at 0, as a part of F: at first, by how much it falls, and in the end.
 const ROUNDING: (f64, f64, f64) = (1e-1, 0.1, 1e-9);

@@ -6,8 +6,8 @@ use super::scanning::{Rows, Scanning, scan_and_choose};
 use super::together::Port;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Cost, READ_AHEAD, Status, Task, TrainError, Watch};
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
-use crate::trainer::{Cost, READ_AHEAD, Status, Task, TrainError, Watch};
 
 /// All rows of a store.
 pub struct StoreRows {

@@ -2,7 +2,7 @@
 use super::rows::{Subset, TaskRows};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
-use crate::trainer::TrainError;
+use crate::engine::TrainError;
 
 /// The least rows of a sample for each feature: with fewer, its solution says little about that of all rows.
 const ROWS_PER_FEATURE: u64 = 20;

@@ -1,6 +1,6 @@
 //! Rows that are gone through again and again, and when that has to end.
 use crate::block::Row;
-use crate::trainer::{Pace, Status, TrainError, Watch};
+use crate::engine::{Pace, Status, TrainError, Watch};
 
 /// Rows that can be gone through again and again, in the same order.
 pub trait Rows {

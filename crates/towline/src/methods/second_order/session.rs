@@ -5,14 +5,14 @@ use super::rows::{Seen, StoreRows, TaskRows};
 use super::scanning::Rows;
 use super::several_outputs;
 use crate::block::Row;
+use crate::engine::{
+    Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
+    TrainError, Trained, WeightsNow, add_row, margins_of, weigh,
+};
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
 use crate::penalty::AnyPenalty;
 use crate::solver::RowState;
-use crate::trainer::{
-    Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
-    TrainError, Trained, WeightsNow, add_row, margins_of, weigh,
-};
 
 /// Time between two saves of the weights.
 const BETWEEN_SAVES: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
             let loss = self.task.objective.loss;
             let objective = match width {
                 1 => targets.map(|(y, c)| c * loss.value(y, 0.0)).sum(),
-                _ => several_outputs::loss_at_zero(&self.task.objective) * targets.map(|(_, c)| c).sum::<f64>(),
+                _ => crate::engine::loss_at_zero(&self.task.objective) * targets.map(|(_, c)| c).sum::<f64>(),
             };
             let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
             self.note(rows, &vec![0.0; self.size], of_zero);
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         if objective.intercept {
             let mut sums = DualSums::default();
             duals.iter().for_each(|&beta| sums.add(beta));
-            let multiples = crate::trainer::balance(sums.0);
+            let multiples = crate::engine::balance(sums.0);
             duals.iter_mut().for_each(|beta| *beta *= multiples[usize::from(*beta > 0.0)]);
         }
         let mut scan = ProximalScan::new(None);

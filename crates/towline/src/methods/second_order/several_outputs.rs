@@ -8,11 +8,11 @@ use super::softmax::{self, SoftmaxSum};
 use super::train::l2_part;
 use crate::block::Row;
 use crate::budget::Budget;
-use crate::loss::classes::{ClassLoss, CrammerSinger, Softmax};
+use crate::engine::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};
+use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
-use crate::objective::{Multiclass, Objective};
+use crate::objective::Multiclass;
 use crate::penalty::AnyPenalty;
-use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};
 
 /// Interior points go this much further than the gap that is asked for, and again where that was not enough.
 const FURTHER: f64 = 0.1;
@@ -50,15 +50,6 @@ pub fn train(
 
 fn is_margin_loss(task: &Task) -> bool {
     task.objective.targets.multiclass() == Some(Multiclass::CrammerSinger)
-}
-
-/// The loss of a row where all weights are 0, whatever its class.
-pub fn loss_at_zero(objective: &Objective) -> f64 {
-    let margins = vec![0.0; objective.width()];
-    match objective.targets.multiclass() {
-        Some(Multiclass::CrammerSinger) => CrammerSinger.value(0, &margins),
-        _ => Softmax.value(0, &margins),
-    }
 }
 
 /// Certifies weights of which nothing else is known, with slopes as dual variables. Returns how the run ended, if it

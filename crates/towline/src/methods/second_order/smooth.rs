@@ -8,8 +8,8 @@ use super::session::Session;
 use super::sparse::Sparse;
 use super::widen;
 use crate::budget::Budget;
+use crate::engine::{Status, TrainError, Trained};
 use crate::loss::SmoothLoss;
-use crate::trainer::{Status, TrainError, Trained};
 
 /// A sample is solved until the decrement is this part of its objective: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-4;

@@ -15,9 +15,9 @@ use super::scanning::Rows;
 use super::session::Session;
 use super::smooth::Model;
 use crate::block::Row;
+use crate::engine::{Status, TrainError, add_row, margins_of};
 use crate::loss::classes::{ClassLoss, Softmax};
 use crate::loss::joint::OfClass;
-use crate::trainer::{Status, TrainError, add_row, margins_of};
 
 /// F; the weights of one column lie side by side.
 pub struct SoftmaxSum<'a> {

@@ -15,8 +15,8 @@ use super::line_search::{CUTS, Line};
 use super::newton::{Ahead, Function};
 use super::one_output::{Look, Quadratic, RowLoss};
 use super::scanning::Rows;
+use crate::engine::{TrainError, Watch};
 use crate::penalty::soft;
-use crate::trainer::{TrainError, Watch};
 
 /// Up to so many features the Hessian is that of all of them: its sums take no longer than the products of a row.
 const FEW_FEATURES: usize = 64;

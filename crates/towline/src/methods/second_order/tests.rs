@@ -6,11 +6,11 @@ use super::choose::{Candidate, Matrix, solver_of};
 use super::path::train_all;
 use crate::block::{Block, Layout, RowInfo, ValueKind};
 use crate::budget::Budget;
+use crate::engine::{Solver, Status, Task, TrainOptions, Trained};
 use crate::loss::{ALL, AnyLoss};
 use crate::objective::{Objective, Targets};
 use crate::penalty::{AnyPenalty, L2};
 use crate::store::MemoryStore;
-use crate::trainer::{Solver, Status, Task, TrainOptions, Trained};
 
 const COLUMNS: u32 = 40;
 

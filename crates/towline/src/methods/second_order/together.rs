@@ -12,8 +12,8 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use super::rows::StoreRows;
 use super::scanning::Scanning;
 use crate::block::Block;
+use crate::engine::{Certificate, Cost, Observer, Step, TrainError, WeightsNow};
 use crate::store::{Lent, StoreError};
-use crate::trainer::{Certificate, Cost, Observer, Step, TrainError, WeightsNow};
 
 /// What a model tells.
 enum Message {

@@ -11,11 +11,11 @@ use super::session::Session;
 use super::sparse::Sparse;
 use super::{piecewise, smooth};
 use crate::budget::Budget;
+use crate::engine::{Duals, Start, Status, Task, TrainError, Trained};
 use crate::loss::{Loss, PiecewiseLinear, PiecewiseVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::store::Shape;
-use crate::trainer::{Duals, Start, Status, Task, TrainError, Trained};
 
 /// What λ|w| has of a penalty.
 pub fn l1_part(penalty: &AnyPenalty) -> f64 {

@@ -8,8 +8,8 @@ use super::equations::Way;
 use super::newton::Newton;
 use super::one_output::{Quadratic, RowLoss, Same, Smooth};
 use super::scanning::Rows;
+use crate::engine::TrainError;
 use crate::loss::SmoothLoss;
-use crate::trainer::TrainError;
 
 /// The part of the rows whose residual is below the first δ.
 const FIRST_PART: f64 = 0.3;

@@ -12,7 +12,6 @@ mod survey;
 pub use outer::{ConvexTrainer, train};
 pub(crate) use outer::{Known, Origin, fits, train_from};
 pub(crate) use start::{FirstModel, Sample, first_model};
-pub(crate) use survey::Ceiling;
 
 /// How the series begins.
 #[derive(Clone, Copy, Debug)]

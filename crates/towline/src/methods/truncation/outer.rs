@@ -8,14 +8,14 @@ use super::survey::{Survey, survey};
 use crate::bits::RowBits;
 use crate::block::RowInfo;
 use crate::budget::Budget;
-use crate::objective::Objective;
-use crate::store::BlockStore;
-use crate::trainer::{
+use crate::engine::{
     Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Solver, Start, Status, Step, Task, TrainError,
     TrainOptions, Trained, Watch, WeightsNow,
 };
+use crate::objective::Objective;
+use crate::store::BlockStore;
 
-/// What solves a convex problem: [`crate::trainer::train`] or one like it.
+/// What solves a convex problem: [`crate::methods::auto::train`] or one like it.
 pub type ConvexTrainer =
     fn(Arc<dyn BlockStore>, &TrainOptions, &Budget, &mut dyn Observer) -> Result<Trained, TrainError>;
 

@@ -10,9 +10,10 @@ use super::Beginning;
 use crate::base::random::{below, shuffle};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
+use crate::engine::{Cost, Duals, Limits, TrainError, TrainOptions, Watch};
+use crate::methods::auto::train;
 use crate::objective::Objective;
 use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
-use crate::trainer::{Cost, Duals, Limits, TrainError, TrainOptions, Watch, train};
 
 /// Rows of a block of the sample: many small ones need little memory to be read ahead.
 const SAMPLE_BLOCK: usize = 512;

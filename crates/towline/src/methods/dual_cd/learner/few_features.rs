@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use super::Learner;
 use crate::columns;
+use crate::engine::certificate::proximal::balance;
+use crate::engine::duals::{Duals, Left, Start};
+use crate::engine::{Cost, Task, TrainError, Trained};
+use crate::methods::dual_cd::few_features::Pulls;
 use crate::penalty::AnyPenalty;
-use crate::trainer::duals::{Duals, Left, Start};
-use crate::trainer::few_features::Pulls;
-use crate::trainer::proximal_certificate::balance;
-use crate::trainer::{Cost, Task, TrainError, Trained};
 
 impl Learner<'_> {
     /// Whether most of its weights may stay 0, and can be left out.

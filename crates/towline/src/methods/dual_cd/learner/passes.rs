@@ -3,9 +3,9 @@ use std::time::Instant;
 
 use super::{Learner, Phase};
 use crate::block::Block;
-use crate::trainer::certificate::Certificate;
-use crate::trainer::duals::DualSums;
-use crate::trainer::{Centre, Status, TrainError};
+use crate::engine::certificate::Certificate;
+use crate::engine::duals::DualSums;
+use crate::engine::{Centre, Status, TrainError};
 
 /// A pass that raised the dual objective by less than this many tolerances may be one of the last.
 const NEAR: f64 = 10.0;

@@ -2,11 +2,11 @@
 use std::time::Instant;
 
 use super::Learner;
+use crate::engine::certificate::Certificate;
+use crate::engine::duals::DualSums;
+use crate::engine::{Cost, Status, TrainError};
+use crate::methods::dual_cd::learner::Phase;
 use crate::residents::{Residents, View};
-use crate::trainer::certificate::Certificate;
-use crate::trainer::duals::DualSums;
-use crate::trainer::learner::Phase;
-use crate::trainer::{Cost, Status, TrainError};
 
 /// At most this often the dual variables are saved: sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;

@@ -2,11 +2,11 @@
 use std::time::Instant;
 
 use super::Learner;
+use crate::engine::duals::rows_at_once;
+use crate::engine::problem::rows::ProblemRows;
+use crate::engine::{Centre, TrainError};
 use crate::residents::Residents;
 use crate::solver::Sweep;
-use crate::trainer::duals::rows_at_once;
-use crate::trainer::problem_rows::ProblemRows;
-use crate::trainer::{Centre, TrainError};
 
 /// Sweeps per step, at most, where no number was given: more than three hardly save passes.
 const MOST_ROUNDS: u32 = 4;

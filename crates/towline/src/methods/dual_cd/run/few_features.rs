@@ -9,12 +9,11 @@ use super::{Learner, Run};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::columns;
+use crate::engine::{Centre, Plan, Solver, Task, TrainError, TrainOptions, Trained};
+use crate::methods::dual_cd::by_coordinates;
+use crate::methods::dual_cd::few_features::{Choice, Counts, Gathering, Pulls, Room, Rooms};
 use crate::residents::Residents;
 use crate::store::{BlockStore, MemoryStore, Shape};
-use crate::trainer::few_features::{Choice, Counts, Gathering, Pulls, Room, Rooms};
-use crate::trainer::plan::Plan;
-use crate::trainer::recipes::train_all;
-use crate::trainer::{Centre, Solver, Task, TrainError, TrainOptions, Trained};
 
 /// What a model holds of a row while few features are solved: its state and order, margins, slopes and curvatures, and its dual variable before, now and after.
 const ROW_BYTES: u64 = 68 + columns::ROW_BYTES + 3 * 8;
@@ -273,7 +272,10 @@ impl Run<'_> {
         let budget = Budget::new(bytes.saturating_sub(taken));
         let plan = Plan::for_solver(&*rows, &options.tasks[0].objective, Solver::Columns, models, &budget);
         match plan {
-            Ok((plan, _)) if plan.in_memory => train_all(rows, options, &budget, &mut ()),
+            Ok((plan, _)) if plan.in_memory => {
+                let rows: Arc<dyn BlockStore> = rows;
+                by_coordinates(&rows, &options.tasks, options, &budget, &mut ())
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -4,8 +4,8 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Run;
 use crate::base::random::shuffle;
+use crate::engine::Centre;
 use crate::store::BlockId;
-use crate::trainer::Centre;
 
 impl Run<'_> {
     /// All blocks, as they lie in the store.

@@ -1,0 +1,12 @@
+//! Which solver runs, and what happens where it turns out to be slow; paths of models.
+mod choose;
+mod lambda_max;
+mod own_loss;
+mod path;
+mod train;
+
+pub use choose::Choice;
+pub use lambda_max::{AtZero, at_zero};
+pub use own_loss::train_own_loss;
+pub use path::{ToldOf, path};
+pub use train::{train, train_all, train_by_newton};
