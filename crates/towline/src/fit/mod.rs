@@ -23,6 +23,7 @@ mod prepared;
 mod recipe;
 mod regularizer;
 mod rows;
+mod running;
 mod scores;
 mod settings;
 mod streaming;

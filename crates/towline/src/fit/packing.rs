@@ -167,6 +167,12 @@ impl Pack {
         self
     }
 
+    /// Bytes of a block in memory; 4 MiB, and less where the budget is small, if not given.
+    pub fn block_bytes(mut self, bytes: u64) -> Pack {
+        self.options.block_bytes = Some(bytes);
+        self
+    }
+
     /// Threads that parse and encode.
     pub fn threads(mut self, threads: usize) -> Pack {
         (self.options.threads, self.options.read.threads) = (threads.max(1), threads.max(1));

@@ -1,4 +1,5 @@
 //! Rows in memory: arrays of a program.
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::error::FitError;
@@ -146,13 +147,20 @@ impl Rows {
     }
 }
 
+/// Counts labels as long as there are not too many values for classes.
 fn summary(labels: &[f64]) -> LabelSummary {
-    let mut sorted = labels.to_vec();
-    // -0 is 0.
-    sorted.iter_mut().for_each(|label| *label += 0.0);
-    sorted.sort_unstable_by(f64::total_cmp);
-    let histogram: Vec<(f64, u64)> = sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect();
-    let (min, max) = (sorted.first().copied().unwrap_or(0.0), sorted.last().copied().unwrap_or(0.0));
-    let mean = sorted.iter().sum::<f64>() / sorted.len().max(1) as f64;
-    LabelSummary { names: None, histogram: (histogram.len() <= LARGEST_HISTOGRAM).then_some(histogram), min, max, mean }
+    let (mut counts, mut sum) = (BTreeMap::<u64, u64>::new(), 0.0);
+    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+    for &label in labels {
+        (min, max, sum) = (min.min(label), max.max(label), sum + label);
+        if counts.len() <= LARGEST_HISTOGRAM {
+            // -0 is 0.
+            *counts.entry((label + 0.0).to_bits()).or_default() += 1;
+        }
+    }
+    let is_known = counts.len() <= LARGEST_HISTOGRAM;
+    let mut histogram: Vec<(f64, u64)> = counts.into_iter().map(|(bits, rows)| (f64::from_bits(bits), rows)).collect();
+    histogram.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mean = sum / labels.len().max(1) as f64;
+    LabelSummary { names: None, histogram: is_known.then_some(histogram), min, max, mean }
 }

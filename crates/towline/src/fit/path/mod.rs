@@ -127,9 +127,8 @@ impl PathFit {
         let budget = self.budget(&data);
         let points = self.lay_out(&data, &budget)?;
         let models = points.objectives[0].split().len();
-        for objective in &points.objectives {
-            data.check_model(models, objective, &budget)?;
-        }
+        // All of them are there in the end.
+        data.check_model(models * points.objectives.len(), &points.objectives[0], &budget)?;
         let options = self.fit.options(points.tasks())?;
         let mut found: Vec<Fitted> = Vec::with_capacity(points.objectives.len());
         let mut each = |_: usize, together: &[Trained]| {
