@@ -2,7 +2,7 @@
 use towline::wording::reword;
 
 /// Settings that are commands here.
-const COMMANDS: [&str; 5] = ["cv", "index", "pack", "path", "verify"];
+const COMMANDS: [&str; 4] = ["index", "pack", "path", "verify"];
 
 /// A message of the library with the names of options and commands.
 pub fn typed(message: &str) -> String {

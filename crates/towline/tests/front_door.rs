@@ -7,13 +7,14 @@ use std::sync::Arc;
 use front::{dense, libsvm, numbers, scratch};
 use towline::block::Block;
 use towline::budget::Budget;
+use towline::fit::Recipe;
 use towline::loss::AnyLoss;
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap};
 use towline::store::{BlockStore, DiskStore, MemoryStore};
 use towline::trainer::{self, Solver, Task, TrainOptions};
 use towline::truncation::{self, Beginning};
-use towline::{Data, Fit, Method, Regularizer, Rows, pack};
+use towline::{Data, Fit, Method, Regularizer, Rows, Store, pack};
 
 /// The objective that the lower-level entry reaches, summed over models.
 fn reached(store: Arc<dyn BlockStore>, objective: &Objective, tolerance: f64) -> f64 {
@@ -141,6 +142,44 @@ fn a_truncated_loss_is_a_series_of_convex_problems() {
     let trained = truncation::train(block_store(&rows), &options, how, &Budget::unlimited(), &mut ()).unwrap();
     let model = Fit::hinge().truncate(0.5).intercept(false).tolerance(1e-6).run(&rows).unwrap();
     same(model.objective_value(), trained.certificate.objective, "truncated");
+}
+
+#[test]
+fn an_index_that_is_there_is_used() {
+    let folder = scratch("indexed");
+    libsvm(&folder.join("train.svm"), 1500);
+    let store = pack(folder.join("train.svm")).to(folder.join("train.tow")).unwrap();
+    let fit = Fit::hinge().truncate(1.0).tolerance(1e-3);
+    assert!(matches!(fit.prepare(&store).unwrap().recipe(), Recipe::Truncated(..)));
+    store.index(&Budget::unlimited()).unwrap();
+    assert!(store.verify(&Budget::unlimited()).unwrap().is_empty());
+    let prepared = fit.prepare(&store).unwrap();
+    assert!(matches!(prepared.recipe(), Recipe::Indexed(_)));
+    assert!(prepared.notes().unwrap().iter().any(|note| note.contains("using the index of the store")));
+    let (by_index, by_blocks) = (fit.run(&store).unwrap(), fit.method(Method::Sbm).run(&store).unwrap());
+    let (a, b) = (by_index.objective_value(), by_blocks.objective_value());
+    assert!((a - b).abs() < 0.02 * b, "{a} {b}");
+    // Rows that are added make it out of date.
+    pack(folder.join("train.svm")).append().repeat().to(folder.join("train.tow")).unwrap();
+    let store = Store::open(folder.join("train.tow")).unwrap();
+    let prepared = Fit::hinge().truncate(1.0).prepare(&store).unwrap();
+    assert!(matches!(prepared.recipe(), Recipe::Truncated(..)));
+    assert!(prepared.notes().unwrap().iter().any(|note| note.contains("out of date")));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn rows_are_mapped_while_they_are_packed() {
+    let folder = scratch("fourier");
+    libsvm(&folder.join("train.svm"), 50);
+    let packing = || pack(folder.join("train.svm"));
+    let store = packing().rff(64).gamma(0.5).rff_seed(3).to(folder.join("mapped.tow")).unwrap();
+    assert_eq!(store.manifest().features, 64);
+    let error = packing().rff(64).to(folder.join("x.tow")).unwrap_err().to_string();
+    assert!(error.contains("`rff` and `gamma` go together"), "{error}");
+    let error = packing().rff(64).gamma(-1.0).to(folder.join("x.tow")).unwrap_err().to_string();
+    assert!(error.contains("`gamma` must be a number"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -57,3 +57,14 @@ fn settings_that_messages_name_are_known() {
     }
     assert!(found > 50, "{found}");
 }
+
+#[test]
+fn every_setting_that_messages_may_name_is_one() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/fit"), &mut files);
+    let text: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    for name in NAMES {
+        let is_there = text.contains(&format!("pub fn {name}("));
+        assert!(is_there, "no method of the front door is called {name}");
+    }
+}

@@ -11,10 +11,10 @@
 //! assert_eq!(reword("use `loss(hinge)`, or leave `truncate` out", flag), "use --loss hinge, or leave --truncate out");
 //! ```
 
-/// The settings and actions that messages name.
+/// The settings and actions that messages name: methods of `Fit`, of what it makes, of `Pack` and of `Store`.
 #[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "append", "bias", "c", "cache_share", "checkpoint", "class_weight", "cv", "delimiter", "duplicates", "folds",
+    "append", "bias", "c", "cache_share", "checkpoint", "class_weight", "delimiter", "duplicates", "folds",
     "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index", "index_base", "init_rows",
     "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss", "max_passes", "max_time", "memory",
     "method", "missing", "multiclass", "order", "pack", "path", "penalty", "points", "positive", "precision",

@@ -7,11 +7,12 @@ use super::error::FitError;
 use super::rows::Rows;
 use crate::budget::Budget;
 use crate::engine::Trained;
+use crate::index::{self, IndexOptions};
 use crate::model::Model;
 use crate::objective::Objective;
 use crate::store::features::FeatureName;
 use crate::store::manifest::{LabelSummary, Manifest, TargetSummary};
-use crate::store::{BlockStore, DiskStore};
+use crate::store::{self, BlockStore, DiskStore, Fault};
 
 /// An opened store of rows on disk. Clones share it.
 ///
@@ -28,6 +29,17 @@ impl Store {
     /// The same within a budget.
     pub fn open_within(path: impl AsRef<Path>, budget: &Budget) -> Result<Store, FitError> {
         Ok(Store(Arc::new(DiskStore::open_within(path, budget)?)))
+    }
+
+    /// Builds the index of the rows, by which a fit with a truncated loss reads only those that matter.
+    pub fn index(&self, budget: &Budget) -> Result<(), FitError> {
+        index::build(&self.0, &IndexOptions::default(), budget, |_| {})?;
+        Ok(())
+    }
+
+    /// Holds every block against its checksums, and lists what is broken.
+    pub fn verify(&self, budget: &Budget) -> Result<Vec<Fault>, FitError> {
+        Ok(store::verify(&self.0, budget, |_| {})?)
     }
 
     /// The store itself, for the parts of the library below this one.

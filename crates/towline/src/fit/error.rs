@@ -4,6 +4,7 @@ use crate::block::SharedError;
 use crate::budget::BudgetError;
 use crate::columns::ColumnsError;
 use crate::engine::{CheckpointError, TrainError};
+use crate::fourier::FourierError;
 use crate::indexed::IndexedError;
 use crate::input::InputError;
 use crate::loss::LossError;
@@ -35,6 +36,9 @@ pub enum FitError {
     /// Arrays are no rows.
     #[error(transparent)]
     Rows(#[from] SharedError),
+    /// A parameter of random Fourier features.
+    #[error(transparent)]
+    Fourier(#[from] FourierError),
     /// The file of groups.
     #[error("{0}")]
     Groups(String),

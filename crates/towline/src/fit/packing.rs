@@ -2,9 +2,9 @@
 use std::path::Path;
 
 use super::data::Store;
-use super::error::FitError;
+use super::error::{FitError, refuse};
 use crate::budget::Budget;
-use crate::fourier::{FourierError, FourierMap};
+use crate::fourier::FourierMap;
 use crate::input::libsvm::{Duplicates, IndexBase, Precision};
 use crate::input::{ColumnRef, Format, Input, Progress, ReadOptions, Unlabelled};
 use crate::pack::{FourierKept, PackOptions};
@@ -22,7 +22,14 @@ pub fn pack(file: impl AsRef<Path>) -> Pack {
     let mut options = PackOptions::default();
     let threads = crate::machine::threads();
     (options.threads, options.read.threads) = (threads, threads);
-    Pack { inputs: vec![Input::File(file.as_ref().to_path_buf())], options, budget: None, fourier: None }
+    Pack {
+        inputs: vec![Input::File(file.as_ref().to_path_buf())],
+        options,
+        budget: None,
+        rff: None,
+        gamma: None,
+        rff_seed: 0,
+    }
 }
 
 /// The settings of packing.
@@ -31,7 +38,9 @@ pub struct Pack {
     inputs: Vec<Input>,
     options: PackOptions,
     budget: Option<Budget>,
-    fourier: Option<Result<FourierMap, FourierError>>,
+    rff: Option<u32>,
+    gamma: Option<f64>,
+    rff_seed: u64,
 }
 
 impl Pack {
@@ -150,8 +159,20 @@ impl Pack {
     }
 
     /// Maps rows to so many random Fourier features, whose products are close to the kernel exp(-γ|x - y|²).
-    pub fn rff(mut self, features: u32, gamma: f64, seed: u64) -> Pack {
-        self.fourier = Some(FourierMap::new(features, gamma, seed));
+    pub fn rff(mut self, features: u32) -> Pack {
+        self.rff = Some(features);
+        self
+    }
+
+    /// The γ of that kernel.
+    pub fn gamma(mut self, gamma: f64) -> Pack {
+        self.gamma = Some(gamma);
+        self
+    }
+
+    /// The seed of that map.
+    pub fn rff_seed(mut self, seed: u64) -> Pack {
+        self.rff_seed = seed;
         self
     }
 
@@ -194,10 +215,10 @@ impl Pack {
     /// Packs into a store in this folder, which is there whole or not at all, and opens it.
     pub fn to(mut self, folder: impl AsRef<Path>) -> Result<Store, FitError> {
         let budget = self.budget.take().unwrap_or_else(|| Budget::new(crate::machine::default_memory_bytes()));
-        self.options.fourier = match self.fourier.take() {
-            Some(Ok(map)) => Some(map),
-            Some(Err(error)) => return Err(FitError::Settings(error.to_string())),
-            None => None,
+        self.options.fourier = match (self.rff, self.gamma) {
+            (Some(features), Some(gamma)) => Some(FourierMap::new(features, gamma, self.rff_seed)?),
+            (None, None) => None,
+            _ => return refuse("`rff` and `gamma` go together; name both, or none"),
         };
         let progress = Progress::new(self.inputs.iter().map(Input::size_bytes).sum());
         crate::pack::pack(&self.inputs, folder.as_ref(), &self.options, &budget, &progress)?;
