@@ -23,7 +23,7 @@ pub struct Task {
     pub start_weights: Vec<f64>,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,
-    /// A loss in place of that of the objective, which [`train_own_loss`](super::train_own_loss) puts here.
+    /// A loss in place of that of the objective, which `train_own_loss` puts here.
     pub own_loss: Option<OwnLoss>,
 }
 

@@ -6,9 +6,9 @@ use super::Fit;
 use super::begin::{Begin, State};
 use super::method::Method;
 use crate::budget::Budget;
+use crate::engine::{Selection, Solver};
 use crate::order::OrderName;
 use crate::stop::Stop;
-use crate::trainer::{Selection, Solver};
 
 impl Fit {
     /// How to train.
