@@ -219,7 +219,7 @@ fn what_a_method_cannot_learn_is_refused() {
     let error = BaselineOptions::new(Baseline::Pegasos, objective(ALL[2]), 1).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "pegasos is for the hinge loss, not for the logistic loss; use --method sgd, or leave --method out"
+        "pegasos is for the hinge loss, not for the logistic loss; use `method(sgd)`, or leave `method` out"
     );
 }
 

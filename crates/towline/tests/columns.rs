@@ -134,11 +134,11 @@ fn what_cannot_be_done_by_columns_is_said() {
     };
     let whole = plan(&store, &objective(ALL[0], "l1", false), &Budget::unlimited()).unwrap().used_bytes();
     let error = failed(0, "l1", &Budget::new(whole - 1));
-    assert!(error.contains(&format!("has kinks: use --memory {whole}")), "{error}");
+    assert!(error.contains(&format!("has kinks: use `memory({whole})`")), "{error}");
     assert!(failed(1, "l2", &Budget::unlimited()).contains("l1, elastic-net and group"));
     let least = plan(&store, &objective(ALL[1], "l1", false), &Budget::unlimited()).unwrap().least_bytes;
     let error = failed(1, "l1", &Budget::new(least - 1));
-    assert!(error.contains(&format!("--memory {least}")), "{error}");
+    assert!(error.contains(&format!("`memory({least})`")), "{error}");
     assert!(plan(&store, &objective(ALL[1], "l1", false), &Budget::new(least)).is_ok());
 }
 

@@ -5,6 +5,7 @@ mod labelled;
 use std::sync::Arc;
 
 use front::{dense, libsvm, numbers, scratch};
+use towline::baselines::Baseline;
 use towline::block::Block;
 use towline::budget::Budget;
 use towline::fit::Recipe;
@@ -246,6 +247,15 @@ fn methods_and_solvers_reach_the_same_optimum() {
         let model = Fit::squared_hinge().tolerance(1e-8).intercept(false).method(method).run(&rows).unwrap();
         assert!((model.objective_value() - best).abs() < 1e-6 * best, "{}", method.name());
     }
+    let baseline = Fit::hinge().bias(1.0).method(Method::Baseline(Baseline::Pegasos)).max_passes(5);
+    let model = baseline.run(&rows).unwrap();
+    assert_eq!(model.header.baseline, Some(Baseline::Pegasos));
+    assert!(model.header.cost.passes >= 5 && model.gap() < 1.0, "{} {}", model.header.cost.passes, model.gap());
+    let error = baseline.solver(Solver::Dual).run(&rows).unwrap_err().to_string();
+    assert!(
+        error.contains("`solver` is for exact training, and `method(pegasos)` makes `max_passes` passes"),
+        "{error}"
+    );
     for name in Method::ALL.map(Method::name) {
         assert_eq!(name.parse::<Method>().unwrap().name(), name);
     }
