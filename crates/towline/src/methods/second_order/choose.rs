@@ -257,6 +257,12 @@ fn with_products(shape: &Shape, objective: &Objective, solver: Solver, room: Roo
     Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual: true, in_memory })
 }
 
+/// How many scans for gradients a scan for a Hessian takes, for rows of about `len` values.
+pub fn hessian_scans(size: usize, len: f64) -> f64 {
+    let gradient = 4.0 * len * VALUE_SECONDS;
+    (Gram::row_cost(size as f64, len) * UPDATE_SECONDS + gradient) / gradient
+}
+
 /// The shape of rows that have as many features as there are rows.
 pub fn reduced_shape(shape: &Shape) -> Shape {
     Shape { columns: shape.rows, values: shape.rows * shape.rows, ..*shape }

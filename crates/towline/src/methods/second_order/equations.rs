@@ -77,6 +77,13 @@ impl<'a> Equations<'a> {
         }
     }
 
+    /// Replaces `rhs` by what the last factor makes of it.
+    pub fn solve_as_before(&self, rhs: &mut [f64]) {
+        if let Equations::Exact(_, factor) = self {
+            factor.solve_once(rhs);
+        }
+    }
+
     /// All rows have been added.
     pub fn flush(&mut self) {
         match self {

@@ -41,6 +41,7 @@ mod norms;
 mod one_output;
 mod path;
 mod piecewise;
+mod quasi_newton;
 mod reach;
 mod rounded;
 mod rows;

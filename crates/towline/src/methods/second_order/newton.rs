@@ -45,6 +45,12 @@ pub trait Function {
         false
     }
 
+    /// A run begins, perhaps over other rows than the last one.
+    fn begin(&mut self) {}
+
+    /// A step has failed: the next look has to find second derivatives anew.
+    fn renew(&mut self) {}
+
     /// Margins of all rows at the weights that were looked at last, to keep, where rows are in memory.
     fn take_margins(&mut self) -> Option<Vec<f64>>;
 
@@ -82,7 +88,8 @@ pub struct Newton<F> {
 
 impl<F: Function> Newton<F> {
     /// Begins at `w`.
-    pub fn begin<R: Rows>(function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
+    pub fn begin<R: Rows>(mut function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
+        function.begin();
         let mut newton = Newton { function, w, objective: 0.0, scans: 0, products: 0, ahead: None, cautious: true };
         newton.objective = newton.look(rows)?;
         Ok(newton)
@@ -145,6 +152,7 @@ impl<F: Function> Newton<F> {
         if (promised <= 0.0 || promised == f64::INFINITY) && !self.cautious {
             // No row that would tell has a second derivative here.
             self.cautious = true;
+            self.function.renew();
             self.objective = self.look(rows)?;
             Ahead { direction, promised, .. } = self.look_ahead(rows)?;
         }
@@ -172,6 +180,7 @@ impl<F: Function> Newton<F> {
             // Back to where it was, with curvatures that never promise too much.
             self.w.copy_from_slice(start);
             self.cautious = true;
+            self.function.renew();
             self.objective = self.look(rows)?;
             return Ok(false);
         }

@@ -3,10 +3,12 @@
 //! ```text
 //! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)        d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F
 //! ```
+use super::choose::hessian_scans;
 use super::equations::{Equations, Way};
 use super::gram::Gram;
 use super::line_search::{self, CUTS, Line};
 use super::newton::{Ahead, Function};
+use super::quasi_newton::Memory;
 use super::scanning::Rows;
 use crate::block::Row;
 use crate::engine::TrainError;
@@ -73,6 +75,11 @@ pub trait RowLoss: Copy {
     /// Its second derivative, or that of a majorant.
     fn second(&self, i: usize, target: (f64, f64), z: f64, majorant: bool) -> f64;
 
+    /// Whether second derivatives change so little from step to step that those of an earlier one will do for some.
+    fn may_reuse(&self) -> bool {
+        false
+    }
+
     /// For a loss that stands for another one: what the row has of the gap of that one, with the slope of this one as
     /// its dual variable, and that loss.
     #[inline(always)]
@@ -99,6 +106,11 @@ impl<L: SmoothLoss> RowLoss for Same<L> {
     #[inline(always)]
     fn second(&self, _i: usize, (y, c): (f64, f64), z: f64, majorant: bool) -> f64 {
         c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
+    }
+
+    /// Not where majorants are other parabolas, nor where nothing changes at all.
+    fn may_reuse(&self) -> bool {
+        self.0.widened(1.0).is_none() && !self.0.is_quadratic()
     }
 }
 
@@ -209,6 +221,12 @@ impl<'a, L: RowLoss> Look<'a, L> {
     }
 }
 
+/// Second derivatives are used again where they take as long as so many gradients.
+const DEAR: f64 = 4.0;
+
+/// When F can fall by no more than this part of itself, Newton's own steps are the fastest.
+const LATE: f64 = 1e-6;
+
 /// What equations may leave of the gap of the loss that another one stands for.
 const OF_GAP: f64 = 0.5;
 
@@ -221,18 +239,39 @@ pub struct Smooth<'a, L> {
     is_cautious: bool,
     /// How equations are solved.
     pub(super) way: Way<'a>,
+    /// Whether there is a factor, and whether it is that of the last look.
+    hessian: Hessian,
+    memory: Memory,
+    /// Whether a factor serves several steps.
+    reuses: bool,
+    /// Whether the optimum is near.
+    is_late: bool,
+}
+
+/// What is known of second derivatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hessian {
+    /// Nothing that would do: the next look sums them up.
+    Due,
+    /// They were summed up at the last look.
+    Fresh,
+    /// There is the factor of an earlier look.
+    Factored,
 }
 
 impl<'a, L: RowLoss> Smooth<'a, L> {
     /// Bytes of memory for so many weights and rows, with the whole Hessian.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size)
+        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size) + Memory::bytes(size)
     }
 
     /// Nothing has been looked at.
     pub fn new(loss: L, part: Quadratic<'a>, way: Way<'a>) -> Self {
         let equations = Equations::new(part.ridge.len(), way);
-        Smooth { look: Look::new(loss, part), equations, value: 0.0, is_cautious: true, way }
+        let is_dear = |len: f64| hessian_scans(part.ridge.len(), len) > DEAR;
+        let reuses = matches!(way, Way::Exact { len } if is_dear(len)) && loss.may_reuse();
+        let (look, hessian, memory) = (Look::new(loss, part), Hessian::Due, Memory::default());
+        Smooth { look, equations, value: 0.0, is_cautious: true, way, hessian, memory, reuses, is_late: false }
     }
 
     /// Sums of [`RowLoss::gap`] over rows.
@@ -258,6 +297,12 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         let Smooth { look, equations, is_cautious, value, .. } = self;
         let bias = look.part.bias;
         *is_cautious = majorant;
+        if self.hessian == Hessian::Factored && rows.are_in_memory() {
+            *value = look.scan((w, majorant), rows, |_, _, _, _| {})?;
+            return Ok(*value);
+        }
+        self.hessian = Hessian::Fresh;
+        self.memory.clear();
         equations.begin(look.part);
         *value = look.scan((w, majorant), rows, |i, row, _, second| {
             if second > 0.0 {
@@ -268,8 +313,21 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         Ok(*value)
     }
 
-    fn direction<R: Rows>(&mut self, _w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
+    fn direction<R: Rows>(&mut self, w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
         let Look { gradient, part, .. } = &self.look;
+        if self.reuses {
+            self.memory.note(w, gradient);
+        }
+        if self.hessian == Hessian::Factored {
+            let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+            self.memory.direction(&mut direction, |towards| self.equations.solve_as_before(towards));
+            let promised = -0.5 * self.look.slope(&direction);
+            self.is_late |= promised <= LATE * self.value.abs();
+            if self.is_late || self.memory.is_slow(promised) {
+                self.hessian = Hessian::Due;
+            }
+            return Ok(Ahead { direction, promised, products: 0 });
+        }
         // Another loss that this one stands for has a gap of its own, of which what is left should be a part.
         let enough = (self.tolerance() * self.value.abs()).max(OF_GAP * self.look.row_gaps.0);
         let (direction, products) = self.equations.step(*part, gradient, enough, rows)?;
@@ -277,6 +335,9 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.equations.diagonal(j) + ridge == 0.0);
         let promised = -0.5 * self.look.slope(&direction);
         let promised = if is_flat && !self.is_cautious { f64::INFINITY } else { promised };
+        self.is_late |= promised <= LATE * self.value.abs();
+        let is_reused = self.reuses && !self.is_late && !is_flat;
+        self.hessian = if is_reused { Hessian::Factored } else { Hessian::Due };
         Ok(Ahead { direction, promised, products })
     }
 
@@ -292,6 +353,15 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
 
     fn is_dear(&self) -> bool {
         matches!(self.way, Way::Conjugate { .. })
+    }
+
+    fn begin(&mut self) {
+        self.is_late = false;
+        self.memory.clear();
+    }
+
+    fn renew(&mut self) {
+        self.hessian = Hessian::Due;
     }
 
     fn take_margins(&mut self) -> Option<Vec<f64>> {

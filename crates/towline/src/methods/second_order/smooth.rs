@@ -146,6 +146,9 @@ pub fn train<M: Model>(
         // Rounding has the last word: F does not fall any more, nor does the gradient.
         let is_flat = promised <= NOISE * newton.objective;
         stalls = if is_flat && gap >= 0.97 * best { stalls + 1 } else { 0 };
+        if stalls > 0 {
+            newton.function.renew();
+        }
         best = if is_flat { best.min(gap) } else { f64::INFINITY };
         let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS;
         if near || stop.is_some() || settled {
