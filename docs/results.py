@@ -29,6 +29,8 @@ TELLING = [
     ("l1 squared hinge loss, against LIBLINEAR -s 5", "penalties-memory-kernel", "L1 squared-hinge"),
     ("l1 out of core, a tenth of the rows in memory, against ADMM", "penalties-core", "kq, 90 MiB, 1e-3: DA-BCD against admm"),
     ("ridge on covtype, raw, against scikit-learn's Cholesky solver", "solvers-ridge", "ridge, covtype "),
+    ("Lasso path of 100 lambdas and 10 folds, a tenth of 1 M x 500 in memory, against LassoCV with all", "solvers-lasso",
+     "Lasso path"),
     ("the worst Lasso: mouse genomes, against skglm", "penalties-memory", "Lasso, mice_bmi, 36"),
     ("the worst of all: text to Vowpal Wabbit's accuracy, with a certificate", "train-online", "text to a model"),
 ]
