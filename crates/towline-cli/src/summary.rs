@@ -96,7 +96,7 @@ pub fn text(
             line("objective", show::measure(certificate.objective)),
             line(bound, show::measure(certificate.dual_objective)),
             line("relative gap", format!("{:.2e}", certificate.relative_gap())),
-            line("support rows", show::count(certificate.support)),
+            line("support vectors", show::count(certificate.support)),
         ]);
     }
     lines.extend(solver.map(|solver| line("solver", solver.to_string())));

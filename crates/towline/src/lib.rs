@@ -54,17 +54,17 @@ pub use methods::primal_cd as columns;
 pub use methods::{indexed, second_order, truncation};
 pub use model::{evaluate, export, predict};
 
-pub(crate) use base::nearby;
+pub(crate) use base::prefetch;
 
 /// Training by hand, for those who need more than [`Fit`]: options, tasks, observers, and what comes of a run.
 pub mod trainer {
     pub use crate::engine::{
-        Along, Centre, Certificate, Chain, Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Cost, Duals, Left,
-        Observer, OwnLoss, Plan, RowFilter, Selection, Solver, Start, Status, Step, Task, TrainError, TrainOptions,
-        Trained, WeightsNow, without_training,
+        Centre, Certificate, Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Cost, Duals, Left, Observer,
+        OwnLoss, PathState, Plan, RowFilter, Selection, Solver, Start, Status, Step, Task, TrainError, TrainOptions,
+        Trained, WarmState, WeightsNow, without_training,
     };
     pub use crate::methods::auto::{
-        AtZero, Choice, ToldOf, at_zero, path, train, train_all, train_by_newton, train_own_loss,
+        Choice, EachPoint, LambdaMax, lambda_max, path, train, train_all, train_by_newton, train_own_loss,
     };
     pub use crate::store::StoreFingerprint;
 }

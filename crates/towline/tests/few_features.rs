@@ -8,7 +8,7 @@ use towline::objective::{Objective, Targets};
 use towline::penalty::AnyPenalty;
 use towline::store::MemoryStore;
 use towline::trainer::{
-    Chain, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train, train_all,
+    PathState, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained, lambda_max, path, train, train_all,
 };
 
 const ROWS: u64 = 300;
@@ -121,7 +121,7 @@ fn along_a_path_a_point_takes_one_pass_where_what_was_gathered_for_another_will_
     for intercept in [false, true] {
         let store = store(true);
         let base = objective(ALL[1], "l1", 1.0, intercept);
-        let zero = at_zero(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
+        let zero = lambda_max(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
         let largest = zero.largest_lambda.unwrap();
         let at = |k: i32| largest * 0.87f64.powi(k);
         let objectives: Vec<Objective> = (0..12).map(|k| objective(ALL[1], "l1", at(k), intercept)).collect();
@@ -139,7 +139,7 @@ fn along_a_path_a_point_takes_one_pass_where_what_was_gathered_for_another_will_
             passes.push(trained[0].cost.passes);
             Ok::<(), TrainError>(())
         };
-        path(store.clone(), &options, Chain::from(Some(zero.along)), &budget, &mut (), each).unwrap();
+        path(store.clone(), &options, PathState::from(Some(zero.along)), &budget, &mut (), each).unwrap();
         assert!(budget.peak_bytes() <= budget.limit_bytes());
         let alone = run(&store, &objectives[11], &little(&store, &objectives[11], 1), true).cost.passes;
         assert_eq!(passes.len(), 12);

@@ -14,7 +14,7 @@ use towline::objective::Objective;
 use towline::stop::Stop;
 use towline::store::MemoryStore;
 use towline::stream::{self, StreamOptions, StreamReport, Watch};
-use towline::trainer::{self, Chain, Observer, Status, Step, Task, TrainError, TrainOptions, WeightsNow};
+use towline::trainer::{self, Observer, PathState, Status, Step, Task, TrainError, TrainOptions, WeightsNow};
 use towline::{Fit, FitError, Regularizer, pack};
 
 /// Keeps what is said.
@@ -104,7 +104,7 @@ fn a_path_is_that_of_the_trainer_and_goes_on() {
         expected.extend(found.iter().map(|model| model.certificate.objective));
         Ok::<(), trainer::TrainError>(())
     };
-    trainer::path(store, &options, Chain::of(1), &Budget::unlimited(), &mut (), each).unwrap();
+    trainer::path(store, &options, PathState::of(1), &Budget::unlimited(), &mut (), each).unwrap();
     let found: Vec<f64> = models.iter().map(|model| model.objective_value()).collect();
     assert_eq!(found, expected);
 

@@ -10,7 +10,8 @@ use towline::objective::Objective;
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::BlockStore;
 use towline::trainer::{
-    Along, AtZero, Chain, Cost, Solver, Status, Task, TrainError, TrainOptions, Trained, at_zero, path, train,
+    Cost, LambdaMax, PathState, Solver, Status, Task, TrainError, TrainOptions, Trained, WarmState, lambda_max, path,
+    train,
 };
 
 const PENALTIES: [&str; 3] = ["l1", "elastic-net", "group"];
@@ -24,7 +25,7 @@ fn walk(
     store: &Arc<dyn BlockStore>,
     points: &[Objective],
     tolerance: f64,
-    along: Option<Along>,
+    along: Option<WarmState>,
     budget: &Budget,
     mut each: impl FnMut(usize, &Trained),
 ) -> Cost {
@@ -34,7 +35,7 @@ fn walk(
         trained.iter().enumerate().for_each(|(k, trained)| each(first + k, trained));
         Ok::<(), TrainError>(())
     };
-    path(store.clone(), &options, Chain::from(along), budget, &mut (), each).unwrap()
+    path(store.clone(), &options, PathState::from(along), budget, &mut (), each).unwrap()
 }
 
 fn with_lambda(objective: &Objective, lambda: f64) -> Objective {
@@ -54,7 +55,7 @@ fn the_largest_lambda_is_where_the_first_weight_leaves_zero() {
         for name in PENALTIES {
             for intercept in [false, true] {
                 let base = objective(loss, name, intercept);
-                let zero = at_zero(store(&rows, 3), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
+                let zero = lambda_max(store(&rows, 3), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
                 assert_eq!(zero.passes, if intercept { 2 } else { 1 });
                 let largest = zero.largest_lambda.unwrap();
                 let run = |part: f64| {
@@ -77,7 +78,7 @@ fn weights_are_zero_at_the_beginning_also_where_the_loss_has_kinks() {
         for intercept in [false, true] {
             let base = objective(loss, "l1", intercept);
             let store: Arc<dyn BlockStore> = store(&rows, 3);
-            let zero = at_zero(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
+            let zero = lambda_max(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
             let first = with_lambda(&base, zero.largest_lambda.unwrap());
             let mut gaps = Vec::new();
             walk(&store, &[first], 1e-7, Some(zero.along), &Budget::unlimited(), |_, trained| {
@@ -93,7 +94,8 @@ fn weights_are_zero_at_the_beginning_also_where_the_loss_has_kinks() {
 fn penalties_without_a_kink_have_no_beginning() {
     let rows = rows(true);
     for name in ["l2", "none"] {
-        let zero = at_zero(store(&rows, 1), &Task::new(objective(ALL[2], name, false)), &Budget::unlimited()).unwrap();
+        let zero =
+            lambda_max(store(&rows, 1), &Task::new(objective(ALL[2], name, false)), &Budget::unlimited()).unwrap();
         assert_eq!(zero.largest_lambda, None, "{name}");
     }
     let ridge = AnyPenalty::from_name("elastic-net", 1.0, 0.0, None).unwrap();
@@ -135,8 +137,8 @@ fn a_path_costs_little_more_reading_than_its_last_point() {
     let memory = store(&rows, 20);
     let store: Arc<dyn BlockStore> = memory.clone();
     let options = |objective: Objective| TrainOptions { tolerance: 1e-3, ..options(objective) };
-    let largest = |zero: &AtZero| zero.largest_lambda.unwrap();
-    let zero = || at_zero(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
+    let largest = |zero: &LambdaMax| zero.largest_lambda.unwrap();
+    let zero = || lambda_max(store.clone(), &Task::new(base.clone()), &Budget::unlimited()).unwrap();
     let points: Vec<Objective> =
         (0..20).map(|k| with_lambda(&base, largest(&zero()) * 1e-2f64.powf(f64::from(k) / 19.0))).collect();
     let limit = budget(&memory, &base, false).limit_bytes() + 8 * (2 * 25 + 160);
@@ -149,7 +151,7 @@ fn a_path_costs_little_more_reading_than_its_last_point() {
         Ok::<(), TrainError>(())
     };
     let along = TrainOptions { tasks, ..options(base.clone()) };
-    let cost = path(store.clone(), &along, Chain::from(Some(zero().along)), &budget, &mut (), each).unwrap();
+    let cost = path(store.clone(), &along, PathState::from(Some(zero().along)), &budget, &mut (), each).unwrap();
     assert!(budget.peak_bytes() <= limit);
     assert!((2..20).contains(&most), "{most} trained together");
     let alone = |point: &Objective| {

@@ -13,7 +13,7 @@ use towline::cv::{Folds, cross_validate};
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
 use towline::store::{BlockStore, MemoryStore};
-use towline::trainer::{Chain, Choice, Solver, Status, Task, TrainError, TrainOptions, Trained, path, train};
+use towline::trainer::{Choice, PathState, Solver, Status, Task, TrainError, TrainOptions, Trained, path, train};
 
 const SMOOTH: [&str; 4] = ["logistic", "squared-hinge", "huber", "squared-epsilon-insensitive"];
 
@@ -113,7 +113,7 @@ fn points_of_a_path_start_from_the_one_before() {
         points.extend(found.iter().map(|point| (point.certificate.objective, point.status, point.cost.sweeps)));
         Ok::<(), TrainError>(())
     };
-    path(store.clone(), &options, Chain::of(1), &Budget::unlimited(), &mut (), each).unwrap();
+    path(store.clone(), &options, PathState::of(1), &Budget::unlimited(), &mut (), each).unwrap();
     assert_eq!(points.len(), lambdas.len());
     for (&(f, status, scans), &lambda) in points.iter().zip(&lambdas) {
         let alone = run(&store, &sparse("logistic", "l1", lambda, true), Solver::Newton, 1e-6);
@@ -134,7 +134,7 @@ fn path_on_disk(rows: &[PlainRow], solver: Solver) -> (u64, Vec<(Solver, Status)
         Ok::<(), TrainError>(())
     };
     let budget = Budget::new(600_000);
-    let cost = path(store.clone(), &options, Chain::of(1), &budget, &mut (), each).unwrap();
+    let cost = path(store.clone(), &options, PathState::of(1), &budget, &mut (), each).unwrap();
     assert!(points.len() == 10 && points.iter().all(|point| point.1 == Status::Converged), "{points:?}");
     (cost.passes, points)
 }

@@ -2,8 +2,8 @@
 pub mod bits;
 pub mod budget;
 pub mod machine;
-pub(crate) mod nearby;
 pub mod output;
+pub(crate) mod prefetch;
 pub(crate) mod random;
 pub mod stop;
 pub mod wording;

@@ -4,8 +4,8 @@
 //! loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
 use crate::block::Row;
 use crate::loss::Loss;
-use crate::nearby::prefetch;
 use crate::order::{Order, Visit};
+use crate::prefetch::prefetch;
 use crate::residents::View;
 
 /// What a visit needs of a row besides its values: together, so that it is one cache line and not four.

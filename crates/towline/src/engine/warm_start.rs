@@ -5,18 +5,18 @@ use crate::engine::{Left, Start, Task, Trained};
 
 /// What goes on from one point of a path to the next.
 #[derive(Clone, Debug)]
-pub struct Along {
+pub struct WarmState {
     /// w, β and Σ βx.
     pub left: Arc<Left>,
     /// The C that they belong to: dual variables grow with it.
     pub c: f64,
 }
 
-impl Along {
+impl WarmState {
     /// What `trained` leaves behind.
-    fn after(trained: Trained, c: f64) -> Along {
+    fn after(trained: Trained, c: f64) -> WarmState {
         let Trained { weights, duals, sums, .. } = trained;
-        Along { left: Arc::new(Left { weights, duals, sums }), c }
+        WarmState { left: Arc::new(Left { weights, duals, sums }), c }
     }
 
     /// The same task, starting from here.
@@ -34,22 +34,22 @@ impl Along {
 
 /// How the models of one point follow those of another.
 #[derive(Clone, Debug)]
-pub struct Chain {
+pub struct PathState {
     /// Models of a point: one, or one for each class.
     pub models: usize,
     /// What each of them starts from at the next point; nothing where it starts as its task says.
-    pub along: Vec<Along>,
+    pub along: Vec<WarmState>,
 }
 
-impl Chain {
+impl PathState {
     /// Points of so many models, the first of which start as their tasks say.
-    pub fn of(models: usize) -> Chain {
-        Chain { models, along: Vec::new() }
+    pub fn of(models: usize) -> PathState {
+        PathState { models, along: Vec::new() }
     }
 
     /// Points of one model, the first of which starts from `along`.
-    pub fn from(along: Option<Along>) -> Chain {
-        Chain { models: 1, along: along.into_iter().collect() }
+    pub fn from(along: Option<WarmState>) -> PathState {
+        PathState { models: 1, along: along.into_iter().collect() }
     }
 
     /// How many of `size` models that fit at a time train together, and how many of them are told of at once: whole points.
@@ -68,6 +68,6 @@ impl Chain {
     pub(crate) fn go_on_from(&mut self, mut trained: Vec<Trained>, tasks: &[Task]) {
         let last = trained.len().saturating_sub(self.models);
         let ended = trained.drain(last..).zip(&tasks[last..]);
-        self.along = ended.map(|(trained, task)| Along::after(trained, task.objective.c)).collect();
+        self.along = ended.map(|(trained, task)| WarmState::after(trained, task.objective.c)).collect();
     }
 }

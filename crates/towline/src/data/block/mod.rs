@@ -6,22 +6,22 @@
 mod by_column;
 mod cells;
 mod change;
-mod further;
+mod extra_targets;
 mod layout;
+mod multi_output;
 mod precision;
 mod row;
 mod scaled;
 mod shared;
-mod side_by_side;
 mod transpose;
 
 use std::borrow::Cow;
 
-use crate::nearby::prefetch;
+use crate::prefetch::prefetch;
 pub(crate) use by_column::Filling;
 pub use cells::Cells;
 pub(crate) use cells::Columns;
-use further::Further;
+use extra_targets::ExtraTargets;
 pub use layout::{Layout, ROW_BYTES, ValueKind};
 pub use precision::Precision;
 use row::Kind;
@@ -63,7 +63,7 @@ pub struct Block {
     pub(crate) indices: Columns,
     pub(crate) values: Values,
     pub(crate) labels: Vec<f64>,
-    pub(crate) further: Further,
+    pub(crate) further: ExtraTargets,
     pub(crate) weights: Vec<f64>,
     /// Empty where rows of another program have none.
     pub(crate) groups: Vec<u64>,
@@ -91,7 +91,7 @@ impl Block {
             indices: Columns::default(),
             values,
             labels: Vec::new(),
-            further: Further::new(layout.further()),
+            further: ExtraTargets::new(layout.further()),
             weights: Vec::new(),
             groups: Vec::new(),
             ids: Vec::new(),

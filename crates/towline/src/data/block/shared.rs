@@ -1,5 +1,5 @@
 //! Rows that lie in the memory of another program.
-use super::{Block, Cells, Columns, Further, Layout, ValueKind, Values};
+use super::{Block, Cells, Columns, ExtraTargets, Layout, ValueKind, Values};
 
 /// Arrays of another program, as it has them.
 pub struct SharedRows {
@@ -98,7 +98,7 @@ impl Block {
             indices,
             values,
             labels,
-            further: Further::default(),
+            further: ExtraTargets::default(),
             weights,
             groups: Vec::new(),
             ids: Vec::new(),

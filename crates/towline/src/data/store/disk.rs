@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::features::{Columns, FeatureFiles, FeatureMap};
 use super::files::{StoreFolder, while_it_changes};
 use super::format::{self, Header};
-use super::made::Made;
+use super::lazy_fourier::LazyFourier;
 use super::manifest::Manifest;
 use super::table::{self, Entry};
 use super::{BlockId, BlockInfo, BlockStore, ReadBuffers, Shape, StoreError, reading_bytes};
@@ -22,7 +22,7 @@ pub struct DiskStore {
     files: Vec<File>,
     entries: Vec<Entry>,
     infos: Vec<BlockInfo>,
-    made: Option<Made>,
+    made: Option<LazyFourier>,
     features: FeatureFiles,
     _paid: Option<Reservation>,
 }
@@ -69,7 +69,7 @@ impl DiskStore {
         let bytes = folder.read_checked(&manifest.table)?;
         let entries = table::parse(&path.join(&manifest.table.name), &bytes, &manifest)?;
         let mut infos: Vec<BlockInfo> = entries.iter().map(|entry| entry.info).collect();
-        let made = Made::new(&manifest, &mut infos);
+        let made = LazyFourier::new(&manifest, &mut infos);
         let paid = Some(paid).filter(|paid| paid.bytes() > 0);
         Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos, made, features, _paid: paid })
     }
@@ -203,6 +203,6 @@ impl BlockStore for DiskStore {
     }
 
     fn reading_bytes(&self) -> u64 {
-        self.made.as_ref().map_or_else(|| reading_bytes(&self.infos), Made::reading_bytes)
+        self.made.as_ref().map_or_else(|| reading_bytes(&self.infos), LazyFourier::reading_bytes)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) mod files;
 mod fingerprint;
 pub(crate) mod folder;
 pub mod format;
-mod made;
+mod lazy_fourier;
 pub mod manifest;
 mod memory;
 mod read_ahead;

@@ -8,13 +8,13 @@ use crate::engine::certificate::proximal::ProximalScan;
 use crate::engine::certificate::{Certificate, Losses};
 use crate::engine::problem::balance::{self, Balance};
 use crate::engine::problem::joint_rows::{DualRows, Room, Rows};
-use crate::engine::problem::side_by_side::{SideBySide, add_row, margins_of};
-use crate::engine::problem::{Certify, LookBack, OwnRows, Problem};
+use crate::engine::problem::multi_output::{MultiOutput, add_row, margins_of};
+use crate::engine::problem::{Certify, LaggedObjective, OwnRows, Problem};
 use crate::engine::{Selection, TrainError};
 use crate::loss::joint::{JointLoss, JointRow};
-use crate::nearby::prefetch;
 use crate::objective::{Objective, Targets};
 use crate::order::{Order, Visit};
+use crate::prefetch::prefetch;
 use crate::residents::View;
 use crate::solver::Sweep;
 
@@ -43,7 +43,7 @@ pub struct Joint<M, K> {
     refused: Option<TrainError>,
 }
 
-impl<M: JointLoss, K: SideBySide> Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
     /// No row has been seen. Dual variables of which most are 0 are kept sparse if there is a budget that pays for them.
     pub fn new(loss: M, link: K, objective: Objective, pays: Option<&Budget>) -> Self {
         let width = objective.width();
@@ -132,7 +132,7 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> OwnRows for Joint<M, K> {
     fn width(&self) -> usize {
         self.width
     }
@@ -182,7 +182,7 @@ impl<M: JointLoss, K: SideBySide> OwnRows for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
     fn is_proximal(&self) -> bool {
         K::IS_PROXIMAL
     }
@@ -256,7 +256,7 @@ impl<M: JointLoss, K: SideBySide> Problem for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: SideBySide> Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
     /// Adds a row to the scan, and returns its slack. The dual variables may be balanced on the way.
     fn scan_row(&mut self, row: Row, target: &[f64], c: f64, duals: &[f64]) -> f64 {
         let Joint { loss, link, scan, balance, weights, room, width, .. } = self;
@@ -276,7 +276,7 @@ impl<M: JointLoss, K: SideBySide> Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> Certify for Joint<M, K> {
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.look_back = None;
         let (scan, sums) = self.link.begin_scan();
@@ -319,7 +319,7 @@ impl<M: JointLoss, K: SideBySide> Certify for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: SideBySide> LookBack for Joint<M, K> {
+impl<M: JointLoss, K: MultiOutput> LaggedObjective for Joint<M, K> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);

@@ -11,7 +11,7 @@ use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses, sq_norm};
 use crate::engine::problem::link::Link;
 use crate::loss::Loss;
-use crate::nearby::large_zeroed;
+use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
 /// One vector of weights, and what is known of its rounding.

@@ -1,9 +1,9 @@
 //! How the dual sum v = Σ βx becomes weights: the part of a run that depends on the penalty.
 use crate::block::Row;
 use crate::engine::certificate::{Certificate, Scan};
-use crate::engine::problem::side_by_side::insert_columns;
+use crate::engine::problem::multi_output::insert_columns;
 use crate::loss::Loss;
-use crate::nearby::large_zeroed;
+use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
 /// Weights that follow v, with all that a run asks of them between sweeps.

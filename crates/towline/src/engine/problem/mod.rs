@@ -8,10 +8,10 @@ mod joint_rows;
 pub(crate) mod lean;
 pub(crate) mod link;
 pub(crate) mod make;
+pub(crate) mod multi_output;
 pub(crate) mod own_loss;
 pub(crate) mod proximal;
 pub(crate) mod rows;
-pub(crate) mod side_by_side;
 pub(crate) mod single;
 
 use crate::block::{Row, RowInfo};
@@ -22,7 +22,7 @@ use crate::residents::View;
 use crate::solver::Sweep;
 
 /// Rows move dual variables, dual variables move weights.
-pub trait Problem: OwnRows + Certify + LookBack + Send {
+pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     fn is_proximal(&self) -> bool;
 
@@ -129,7 +129,7 @@ pub trait Certify {
 }
 
 /// Rows of a pass are read anyway: with one more product each they also tell the objective at the weights with which the pass began.
-pub trait LookBack {
+pub trait LaggedObjective {
     /// Keeps the weights of now, if there is room for that until the next scan.
     fn remember(&mut self) -> bool;
 

@@ -16,8 +16,8 @@ use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::duals::Start;
 use crate::engine::task::Task;
-use crate::nearby::large_zeroed;
 use crate::penalty::{AnyPenalty, Penalty, ProxMap};
+use crate::prefetch::large_zeroed;
 
 mod joint;
 mod single;

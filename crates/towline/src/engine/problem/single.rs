@@ -2,7 +2,7 @@
 use crate::block::{Row, RowInfo};
 use crate::engine::certificate::{Certificate, Losses};
 use crate::engine::problem::link::Link;
-use crate::engine::problem::{Certify, LookBack, OwnRows, Problem};
+use crate::engine::problem::{Certify, LaggedObjective, OwnRows, Problem};
 use crate::engine::{Selection, TrainError};
 use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
@@ -178,7 +178,7 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     }
 }
 
-impl<L: Loss, K: Link, S: BlockSolver<L, K>> LookBack for Single<L, K, S> {
+impl<L: Loss, K: Link, S: BlockSolver<L, K>> LaggedObjective for Single<L, K, S> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);

@@ -15,7 +15,7 @@ use super::error::{FitError, refuse};
 use super::fitted::Fitted;
 use super::settings::Setting;
 use crate::budget::Budget;
-use crate::engine::{Along, Chain, Observer, Trained};
+use crate::engine::{Observer, PathState, Trained, WarmState};
 use crate::methods::auto;
 use crate::objective::Objective;
 use points::{Grid, Points};
@@ -191,9 +191,9 @@ impl PathFit {
 }
 
 /// How the models of a point follow those of another.
-fn chain(along: Option<Along>, models: usize) -> Chain {
+fn chain(along: Option<WarmState>, models: usize) -> PathState {
     match along {
-        Some(along) => Chain::from(Some(along)),
-        None => Chain::of(models),
+        Some(along) => PathState::from(Some(along)),
+        None => PathState::of(models),
     }
 }

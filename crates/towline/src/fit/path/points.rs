@@ -1,9 +1,9 @@
 //! Where the points of a path lie.
 use crate::budget::Budget;
-use crate::engine::{Along, Task};
+use crate::engine::{Task, WarmState};
 use crate::fit::data::Data;
 use crate::fit::error::{FitError, positive, refuse};
-use crate::methods::auto::at_zero;
+use crate::methods::auto::lambda_max;
 use crate::objective::Objective;
 
 /// Points as they were asked for.
@@ -44,7 +44,7 @@ pub struct Points {
     /// What is minimised at each of them.
     pub objectives: Vec<Objective>,
     /// What the first one starts from.
-    pub along: Option<Along>,
+    pub along: Option<WarmState>,
     /// What was read to find out.
     pub bytes_read: u64,
 }
@@ -96,7 +96,7 @@ fn down(
              name `lambdas`, or several values of `c`"
         ));
     }
-    let zero = at_zero(data.store(), &Task::new(objective.clone()), budget)?;
+    let zero = lambda_max(data.store(), &Task::new(objective.clone()), budget)?;
     let Some(largest) = zero.largest_lambda else {
         let name = objective.penalty.name();
         return refuse(format!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::chain;
 use crate::budget::Budget;
-use crate::engine::{Along, Checkpoint, Observer, Start, Status, Task, TrainOptions, Trained};
+use crate::engine::{Checkpoint, Observer, Start, Status, Task, TrainOptions, Trained, WarmState};
 use crate::fit::begin::{Left, duals_path, files, weights_in};
 use crate::fit::error::FitError;
 use crate::methods::auto;
@@ -85,7 +85,7 @@ impl Walk<'_> {
     pub fn walk(
         &mut self,
         options: &TrainOptions,
-        along: Option<Along>,
+        along: Option<WarmState>,
         observer: &mut dyn Observer,
     ) -> Result<(bool, u64), FitError> {
         let (store, budget) = (self.store.clone(), self.budget.clone());

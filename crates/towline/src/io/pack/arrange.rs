@@ -5,7 +5,7 @@ use crate::store::features::Scaling;
 use crate::store::manifest::Scale;
 
 use super::labels::RowStatistics;
-use crate::nearby::prefetch;
+use crate::prefetch::prefetch;
 
 /// How many values ahead the column of a feature is asked for.
 const LOOK_AHEAD: usize = 24;

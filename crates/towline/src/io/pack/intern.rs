@@ -18,7 +18,7 @@ use super::eras::{self, Eras, Numbering};
 use super::keys::{Key, Keys, mix, reserve_to};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
-use crate::nearby::{large_zeroed, prefetch};
+use crate::prefetch::{large_zeroed, prefetch};
 use crate::store::StoreError;
 use crate::store::features::{Columns, FeatureName};
 

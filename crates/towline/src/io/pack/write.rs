@@ -11,7 +11,7 @@ use super::packer::{Packer, expected_bytes};
 use super::rows::WaitingRows;
 use crate::block::Layout;
 use crate::budget::Reservation;
-use crate::nearby::large_zeroed;
+use crate::prefetch::large_zeroed;
 use crate::store::features::{Kind, MapWriter, Scaling};
 use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows, VERSION};
 use crate::store::writer::{CheckedFile, StoreWriter};

@@ -90,6 +90,10 @@ impl Loss for Logistic {
 }
 
 impl SmoothLoss for Logistic {
+    fn is_curved_everywhere(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn second(&self, y: f64, z: f64) -> f64 {
         let e = (-(y * z).abs()).exp();

@@ -135,6 +135,11 @@ pub trait SmoothLoss: Loss {
         false
     }
 
+    /// Whether the second derivative is continuous and nowhere 0, so that it changes little from one step to the next.
+    fn is_curved_everywhere(&self) -> bool {
+        false
+    }
+
     /// A loss that is quadratic for residuals up to `radius`, and a factor by which its slope has the same bounds as that of this one. `None` if the
     /// slope of this loss has no bounds, or is not constant for residuals of that size.
     fn widened(&self, _radius: f64) -> Option<(Self, f64)> {

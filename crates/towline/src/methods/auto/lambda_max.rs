@@ -10,18 +10,18 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::engine::duals::Left;
-use crate::engine::{Along, Plan, READ_AHEAD, Task, TrainError};
+use crate::engine::{Plan, READ_AHEAD, Task, TrainError, WarmState};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::store::{BlockId, BlockStore, ReadAhead};
 
 /// The optimum where all weights are 0.
 #[derive(Debug)]
-pub struct AtZero {
+pub struct LambdaMax {
     /// λ from which on all weights are 0; none for a penalty under which they never are.
     pub largest_lambda: Option<f64>,
     /// Weights and dual variables there, to begin a path with.
-    pub along: Along,
+    pub along: WarmState,
     /// Bytes read from the store.
     pub bytes_read: u64,
     /// Passes over the data.
@@ -29,7 +29,7 @@ pub struct AtZero {
 }
 
 /// Finds the largest λ of a path, by one scan, or two with an intercept.
-pub fn at_zero(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> Result<AtZero, TrainError> {
+pub fn lambda_max(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> Result<LambdaMax, TrainError> {
     let objective = &task.objective;
     let plan = Plan::for_models(&*store, objective, 1, budget)?;
     let length = store.shape().columns as usize + 1;
@@ -62,8 +62,8 @@ pub fn at_zero(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> Resu
     }
     let penalised = length - usize::from(objective.intercept);
     let largest_lambda = objective.penalty.least_lambda(&left.sums[..penalised]);
-    let along = Along { left: Arc::new(left), c: objective.c };
-    Ok(AtZero { largest_lambda, along, bytes_read: scans.bytes_read, passes: scans.passes })
+    let along = WarmState { left: Arc::new(left), c: objective.c };
+    Ok(LambdaMax { largest_lambda, along, bytes_read: scans.bytes_read, passes: scans.passes })
 }
 
 /// Scans over all blocks in order.

@@ -6,7 +6,7 @@ mod path;
 mod train;
 
 pub use choose::Choice;
-pub use lambda_max::{AtZero, at_zero};
+pub use lambda_max::{LambdaMax, lambda_max};
 pub use own_loss::train_own_loss;
-pub use path::{ToldOf, path};
+pub use path::{EachPoint, path};
 pub use train::{train, train_all, train_by_newton};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::budget::{Budget, BudgetError};
-use crate::engine::{Chain, Cost, Observer, Plan, Solver, Task, TrainError, TrainOptions, Trained};
+use crate::engine::{Cost, Observer, PathState, Plan, Solver, Task, TrainError, TrainOptions, Trained};
 use crate::methods::auto::choose::{Choice, finish_by_rows};
 use crate::methods::dual_cd::group::Group;
 use crate::penalty::AnyPenalty;
@@ -15,7 +15,7 @@ use crate::store::BlockStore;
 use crate::store::scales::Scales;
 
 /// Is told of models that were trained together: the number of the first, and what came of them.
-pub type ToldOf<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
+pub type EachPoint<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 
 /// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that were trained together: the number of
 /// their first model, and what came of all.
@@ -25,10 +25,10 @@ pub type ToldOf<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 pub fn path<E: From<TrainError>>(
     store: Arc<dyn BlockStore>,
     options: &TrainOptions,
-    chain: Chain,
+    chain: PathState,
     budget: &Budget,
     observer: &mut dyn Observer,
-    each: &mut ToldOf<E>,
+    each: &mut EachPoint<E>,
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
     let choice = Choice::new(&*store, &first.objective, options.solver, budget)?;

@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use super::run::Run;
 use crate::budget::Budget;
-use crate::columns::{Bends, ByColumns, ColumnsOfBlock, Coordinates, Groups, Room, Rounded, Smooth};
+use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
 use crate::engine::problem::make::problem_by_rows;
 use crate::engine::{
-    Chain, Cost, Observer, Plan, Problem, Proximal, Single, Solver, Status, Task, TrainError, TrainOptions, Trained,
-    Watch,
+    Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Status, Task, TrainError, TrainOptions,
+    Trained, Watch,
 };
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
@@ -48,7 +48,7 @@ pub struct Group<'a, E> {
     pub budget: &'a Budget,
     pub observer: &'a mut dyn Observer,
     /// Whether tasks are points of a path, which start from those before them.
-    pub chain: Option<Chain>,
+    pub chain: Option<PathState>,
     /// Told of each wave: the number of its first task, and its models, to be looked at or taken away.
     pub each: &'a mut TakesModels<'a, E>,
 }
@@ -78,7 +78,7 @@ struct ByColumn<'a> {
 }
 
 impl ByColumn<'_> {
-    fn problem<B: Bends + 'static>(self, bends: B) -> Box<dyn Problem> {
+    fn problem<B: ModelLoss + 'static>(self, bends: B) -> Box<dyn Problem> {
         let ByColumn { task, columns, room } = self;
         let penalised = columns + usize::from(!task.objective.intercept);
         match &task.objective.penalty {

@@ -12,7 +12,7 @@ use crate::methods::dual_cd::progress::Progress;
 use crate::methods::dual_cd::schedule::{GainSchedule, ProximalSchedule};
 use crate::residents::Residents;
 
-mod few_features;
+mod feature_screening;
 mod passes;
 mod resident;
 mod steps;

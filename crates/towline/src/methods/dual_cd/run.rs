@@ -19,7 +19,7 @@ use crate::methods::dual_cd::learner::{ABSENT, Learner, Phase};
 use crate::residents::Residents;
 use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
 
-mod few_features;
+mod feature_screening;
 mod groups;
 
 /// While several models train in memory, they are looked at this often.
@@ -46,7 +46,7 @@ pub struct Run<'a> {
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
     earlier: Cost,
     /// When features are left out.
-    turns: few_features::Turns,
+    turns: feature_screening::Turns,
     /// All tasks, where not all of them are in the first wave, and what they cost without weights.
     expected: Option<(&'a [Task], ZeroCosts)>,
     _paid: [Reservation; 4],
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
             threads: threads.map_err(|error| TrainError::Threads(error.to_string()))?,
             cost: Cost::default(),
             earlier: Cost::default(),
-            turns: few_features::Turns::default(),
+            turns: feature_screening::Turns::default(),
             expected: None,
             plan,
             budget: budget.clone(),

@@ -9,8 +9,8 @@
 //! may be incomplete, so a scan of all rows decides at the end: it computes the gap of the convex problem and F_s exactly, and rows that were overlooked become active.
 mod active;
 mod begin;
+mod fallback;
 mod group;
-mod hand_over;
 mod rounds;
 mod run;
 mod scan;

@@ -3,7 +3,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::IndexedOptions;
 use super::active::ActiveSet;
-use super::hand_over::Judge;
+use super::fallback::IndexCostModel;
 use super::scan::{Look, Sums, scan_active};
 use super::segment::Segment;
 use super::solve::{BlockSolver, Worked};
@@ -40,7 +40,7 @@ pub struct Rounds<'a, L, S> {
     /// wᵗ.
     pub reference: Vec<f64>,
     pub search: Search,
-    pub judge: Judge,
+    pub judge: IndexCostModel,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
     /// Whether w has to settle before anything is asked: a scan has made rows active, or outliers have left with their dual variables. Until the others have made up for

@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::IndexedOptions;
 use super::active::ActiveSet;
 use super::begin;
-use super::hand_over::Judge;
+use super::fallback::IndexCostModel;
 use super::rounds::{Next, Rounds, reserve, sq_norm};
 use super::scan::{Look, Sums, scan_others};
 use super::segment::Room;
@@ -105,7 +105,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             weights: Identity::new(shape.columns as usize, task.objective.bias),
             reference: vec![0.0; shape.columns as usize + 1],
             search,
-            judge: Judge::new(store, free_bytes, options.seed, budget),
+            judge: IndexCostModel::new(store, free_bytes, options.seed, budget),
             was_scanned: false,
             must_settle: false,
             looked: 0,

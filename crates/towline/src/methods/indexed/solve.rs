@@ -6,7 +6,7 @@ use crate::base::random::shuffle;
 use crate::block::Row;
 use crate::engine::{Identity, Link, TrainError, Watch};
 use crate::loss::{Loss, SmoothLoss};
-use crate::nearby::prefetch;
+use crate::prefetch::prefetch;
 use crate::second_order::{Heavy, Newton, Quadratic, Rows, Same, Scanning, Smooth, Way};
 use crate::solver::{self, Sweep, Weights};
 

@@ -1,6 +1,6 @@
 //! What a stream asks of its models, and which models there are.
 use super::models::Models;
-use super::online::TopOne;
+use super::row_by_row::TopOne;
 use super::stochastic::Stochastic;
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::Baseline;

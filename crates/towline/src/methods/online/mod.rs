@@ -14,10 +14,10 @@ mod gather;
 mod learner;
 mod model;
 mod models;
-mod online;
 mod outgrown;
 mod problem;
 mod report;
+mod row_by_row;
 mod run;
 mod serve;
 mod start;
@@ -25,9 +25,9 @@ mod stochastic;
 
 pub use classes::StreamClasses;
 pub use columns::Columns;
-pub use online::check as check_rule;
 pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
+pub use row_by_row::check as check_rule;
 pub use run::stream;
 
 use std::time::Duration;

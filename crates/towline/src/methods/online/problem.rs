@@ -1,6 +1,6 @@
 //! What a stream asks of a problem besides what a store does: columns that come later, and weights from outside.
 use crate::block::Row;
-use crate::engine::{Identity, Joint, Plain, Problem, SideBySide, Single};
+use crate::engine::{Identity, Joint, MultiOutput, Plain, Problem, Single};
 use crate::loss::Loss;
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};

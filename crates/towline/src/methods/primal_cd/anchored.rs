@@ -1,5 +1,5 @@
 //! A penalty with a proximal term: what a block of rows minimises (DA-BCD, equation 14).
-use super::parts::Parts;
+use super::separable_penalty::SeparablePenalty;
 
 /// `R(w) + strength/2 ‖w - towards‖²`, part by part.
 pub struct Anchored<'a, P> {
@@ -11,7 +11,7 @@ pub struct Anchored<'a, P> {
     pub strength: f64,
 }
 
-impl<P: Parts> Parts for Anchored<'_, P> {
+impl<P: SeparablePenalty> SeparablePenalty for Anchored<'_, P> {
     fn count(&self) -> usize {
         self.parts.count()
     }
@@ -46,11 +46,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::columns::parts::{Coordinates, Groups};
+    use crate::columns::separable_penalty::{Coordinates, Groups};
     use crate::penalty::{AnyPenalty, ElasticNet, Group, GroupMap};
 
     /// Nothing near the proximal point is better.
-    fn is_least<P: Parts>(parts: &P, w: &[f64], towards: &[f64], (step, strength): (f64, f64)) {
+    fn is_least<P: SeparablePenalty>(parts: &P, w: &[f64], towards: &[f64], (step, strength): (f64, f64)) {
         let anchored = Anchored { parts, towards, strength };
         for part in 0..parts.count() as u32 {
             let members = parts.members(&part).to_vec();

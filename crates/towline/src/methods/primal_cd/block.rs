@@ -9,10 +9,10 @@
 //!
 //! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the link puts them, at prox(u_B).
 use super::anchored::Anchored;
-use super::bends::{Smooth, Target};
 use super::design::Design;
+use super::model_loss::{Smooth, Target};
 use super::newton_model::{Free, Newton};
-use super::parts::Parts;
+use super::separable_penalty::SeparablePenalty;
 use crate::engine::{Proximal, Watch};
 use crate::loss::SmoothLoss;
 use crate::order::Order;
@@ -38,7 +38,7 @@ impl<P> ColumnsOfBlock<P> {
     }
 }
 
-impl<L: SmoothLoss, Z: LazyProx, P: Parts> BlockSolver<L, Proximal<Z>> for ColumnsOfBlock<P> {
+impl<L: SmoothLoss, Z: LazyProx, P: SeparablePenalty> BlockSolver<L, Proximal<Z>> for ColumnsOfBlock<P> {
     fn sweep(
         &mut self,
         loss: L,

@@ -7,8 +7,8 @@
 //! curvature that keeps steps short; it goes to the diagonal, and they are left out. On the kernel data a sweep of L1 squared-hinge takes a fourth of the time.
 //!
 //! The first slopes are summed from X itself, so that rounding X̃ to 32 bits changes the way to the optimum and not the optimum.
-use super::curves::Curves;
 use super::design::Design;
+use super::quadratic_columns::QuadraticColumns;
 use crate::block::{Block, Layout, ValueKind};
 use crate::budget::{Budget, Reservation};
 
@@ -116,7 +116,7 @@ fn copy_layout(columns: Layout) -> Layout {
     Layout::new(columns.dense, columns.values.max(ValueKind::F32))
 }
 
-impl Curves for Copied {
+impl QuadraticColumns for Copied {
     #[inline]
     fn slope(&self, k: usize, moved: f64) -> f64 {
         self.slopes[k] + self.columns.row(k).dot(&self.r) + self.diagonal[k] * moved

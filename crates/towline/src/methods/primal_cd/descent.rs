@@ -1,12 +1,12 @@
 //! One model that is trained by columns, as the trainer sees it.
-use super::bends::{Bends, Target};
 use super::copied::Room;
 use super::design::Design;
+use super::model_loss::{ModelLoss, Target};
 use super::newton_model::{Free, Newton, Stepped};
-use super::parts::Parts;
+use super::separable_penalty::SeparablePenalty;
 use crate::block::{Row, RowInfo};
 use crate::engine::{
-    Certificate, Certify, DualSums, LookBack, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
+    Certificate, Certify, DualSums, LaggedObjective, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
     TrainError, Watch,
 };
 use crate::loss::Loss;
@@ -16,7 +16,7 @@ use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
-pub struct ByColumns<B: Bends, P> {
+pub struct ByColumns<B: ModelLoss, P> {
     bends: B,
     objective: Objective,
     parts: P,
@@ -40,7 +40,7 @@ pub struct ByColumns<B: Bends, P> {
     watch: Watch,
 }
 
-impl<B: Bends + 'static, P: Parts + 'static> ByColumns<B, P> {
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
     /// Starts at the weights that the task names; `parts` makes up its penalty, and `watch` says when the run has to end.
     pub fn new(bends: B, columns: usize, task: &Task, parts: P, (room, watch): (Room, Watch)) -> Self {
         let start = match &task.start {
@@ -120,7 +120,7 @@ impl<B: Bends + 'static, P: Parts + 'static> ByColumns<B, P> {
     }
 }
 
-impl<B: Bends + 'static, P: Parts + 'static> Problem for ByColumns<B, P> {
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumns<B, P> {
     fn is_proximal(&self) -> bool {
         true
     }
@@ -182,7 +182,7 @@ impl<B: Bends + 'static, P: Parts + 'static> Problem for ByColumns<B, P> {
     }
 }
 
-impl<B: Bends + 'static, P: Parts + 'static> OwnRows for ByColumns<B, P> {
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> OwnRows for ByColumns<B, P> {
     fn width(&self) -> usize {
         1
     }
@@ -220,7 +220,7 @@ impl<B: Bends + 'static, P: Parts + 'static> OwnRows for ByColumns<B, P> {
 }
 
 /// By rows, with the dual variables of the last look: what [`certify`](Problem::certify) finds by columns.
-impl<B: Bends + 'static, P: Parts + 'static> Certify for ByColumns<B, P> {
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Certify for ByColumns<B, P> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         let scales = self.objective.penalty.dual_scales(&self.v[..self.penalised()]);
         self.scan = ProximalScan::new(self.objective.intercept.then_some(dual_sums));
@@ -258,7 +258,7 @@ impl<B: Bends + 'static, P: Parts + 'static> Certify for ByColumns<B, P> {
     }
 }
 
-impl<B: Bends + 'static, P: Parts + 'static> LookBack for ByColumns<B, P> {
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> LaggedObjective for ByColumns<B, P> {
     fn remember(&mut self) -> bool {
         false
     }

@@ -9,24 +9,24 @@
 //! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the squared loss the model is F itself, and t = 1.
 //! Losses with kinks are rounded off around dual variables that follow (`bends`). Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
 mod anchored;
-mod bends;
 mod block;
 mod copied;
-mod curves;
 mod descent;
 mod design;
 mod extrapolation;
+mod model_loss;
 mod newton_model;
-mod parts;
 mod quadratic;
+mod quadratic_columns;
+mod separable_penalty;
 mod working_set;
 
-pub(crate) use bends::{Bends, Rounded, Smooth};
 pub(crate) use block::ColumnsOfBlock;
 pub(crate) use copied::Room;
 pub(crate) use descent::ByColumns;
+pub(crate) use model_loss::{ModelLoss, Rounded, Smooth};
 pub(crate) use newton_model::ROW_BYTES;
-pub(crate) use parts::{Coordinates, Groups};
+pub(crate) use separable_penalty::{Coordinates, Groups};
 
 /// Dense vectors that a model holds besides those of the proximal point method, at most: a working set of everything with what is kept of each part, and iterates
 /// of a part of it.

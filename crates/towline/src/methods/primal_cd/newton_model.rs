@@ -1,11 +1,11 @@
 //! A proximal Newton step: the model at w, its minimiser over the working set, and how far to go towards it.
-use super::bends::{Bends, Target};
 use super::copied::{Bent, Copied, Room};
-use super::curves::InPlace;
 use super::design::Design;
-use super::parts::Parts;
+use super::model_loss::{ModelLoss, Target};
 pub use super::quadratic::Free;
 use super::quadratic::{Moving, Quadratic};
+use super::quadratic_columns::InPlace;
+use super::separable_penalty::SeparablePenalty;
 use super::working_set;
 use crate::engine::Watch;
 
@@ -52,7 +52,7 @@ pub struct Stepped {
     pub fall: f64,
 }
 
-impl<B: Bends> Newton<B> {
+impl<B: ModelLoss> Newton<B> {
     /// For these rows; with `room` to copy columns to.
     pub fn new(mut bends: B, rows: Vec<Target>, room: Option<&Room>) -> Self {
         bends.see(&rows);
@@ -71,7 +71,7 @@ impl<B: Bends> Newton<B> {
     }
 
     /// Goes from w, where slopes and v = -Xᵀ slopes are known, to where F is less.
-    pub fn step<P: Parts>(
+    pub fn step<P: SeparablePenalty>(
         &mut self,
         design: Design,
         parts: &P,
@@ -115,7 +115,14 @@ impl<B: Bends> Newton<B> {
     }
 
     /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
-    fn minimise<P: Parts>(&mut self, design: Design, parts: &P, set: &[u32], moving: Moving, watch: &Watch) -> u64 {
+    fn minimise<P: SeparablePenalty>(
+        &mut self,
+        design: Design,
+        parts: &P,
+        set: &[u32],
+        moving: Moving,
+        watch: &Watch,
+    ) -> u64 {
         let Newton { bends, rows, slopes, h, floor, copied, .. } = self;
         let flat = if *floor <= LITTLE { *floor * bends.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;

@@ -6,9 +6,9 @@
 //! ```
 //! H is the trace of the part's Hessian, and no less than its largest eigenvalue; for a single coordinate the step is exact (Friedman et al. 2010, as
 //! LIBLINEAR's newGLMNET by Yuan et al. 2012). A visit that moves nothing costs one product, and most visits are such.
-use super::curves::Curves;
 use super::extrapolation::{ITERATES, extrapolate};
-use super::parts::Parts;
+use super::quadratic_columns::QuadraticColumns;
+use super::separable_penalty::SeparablePenalty;
 use crate::engine::{Pace, Watch};
 
 /// `strength/2 (b - towards)²` for an intercept b; nothing with a strength of 0.
@@ -76,7 +76,7 @@ const WORTH: f64 = 0.05;
 /// Columns whose iterates are always kept; beyond that, as many as there is room for beside the weights.
 const ROOM: usize = 4096;
 
-impl<'a, P: Parts, C: Curves> Quadratic<'a, P, C> {
+impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
     /// The model where nothing has moved, for the parts of `set`.
     pub fn new(curves: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>, watch: &'a Watch) -> Self {
         let mut next = 0;

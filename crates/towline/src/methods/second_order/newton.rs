@@ -51,11 +51,6 @@ pub trait Function {
     /// A step has failed: the next look has to find second derivatives anew.
     fn renew(&mut self) {}
 
-    /// Steps lead nowhere any more: goes on with another kind of them, if there is one.
-    fn turn(&mut self) -> bool {
-        false
-    }
-
     /// Margins of all rows at the weights that were looked at last, to keep, where rows are in memory.
     fn take_margins(&mut self) -> Option<Vec<f64>>;
 

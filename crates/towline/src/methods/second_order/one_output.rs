@@ -108,9 +108,8 @@ impl<L: SmoothLoss> RowLoss for Same<L> {
         c * if majorant { self.0.majorant(y, z) } else { self.0.second(y, z) }
     }
 
-    /// Not where majorants are other parabolas, nor where nothing changes at all.
     fn may_reuse(&self) -> bool {
-        self.0.widened(1.0).is_none() && !self.0.is_quadratic()
+        self.0.is_curved_everywhere()
     }
 }
 
@@ -244,9 +243,8 @@ pub struct Smooth<'a, L> {
     memory: Memory,
     /// Whether a factor serves several steps.
     reuses: bool,
-    /// Whether the optimum is near, and how often that was taken back.
+    /// Whether the optimum is near.
     is_late: bool,
-    turns: u32,
 }
 
 /// What is known of second derivatives.
@@ -272,18 +270,7 @@ impl<'a, L: RowLoss> Smooth<'a, L> {
         let is_dear = |len: f64| hessian_scans(part.ridge.len(), len) > DEAR;
         let reuses = matches!(way, Way::Exact { len } if is_dear(len)) && loss.may_reuse();
         let (look, hessian, memory) = (Look::new(loss, part), Hessian::Due, Memory::default());
-        Smooth {
-            look,
-            equations,
-            value: 0.0,
-            is_cautious: true,
-            way,
-            hessian,
-            memory,
-            reuses,
-            is_late: false,
-            turns: 0,
-        }
+        Smooth { look, equations, value: 0.0, is_cautious: true, way, hessian, memory, reuses, is_late: false }
     }
 
     /// Sums of [`RowLoss::gap`] over rows.
@@ -334,7 +321,7 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
             let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
             self.memory.direction(&mut direction, |towards| self.equations.solve_as_before(towards));
             let promised = -0.5 * self.look.slope(&direction);
-            self.is_late |= self.turns == 0 && promised <= LATE * self.value.abs();
+            self.is_late |= promised <= LATE * self.value.abs();
             if self.is_late || self.memory.is_slow(promised) {
                 self.hessian = Hessian::Due;
             }
@@ -347,7 +334,7 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.equations.diagonal(j) + ridge == 0.0);
         let promised = -0.5 * self.look.slope(&direction);
         let promised = if is_flat && !self.is_cautious { f64::INFINITY } else { promised };
-        self.is_late |= self.turns == 0 && promised <= LATE * self.value.abs();
+        self.is_late |= promised <= LATE * self.value.abs();
         let is_reused = self.reuses && !self.is_late && !is_flat;
         self.hessian = if is_reused { Hessian::Factored } else { Hessian::Due };
         Ok(Ahead { direction, promised, products })
@@ -368,20 +355,12 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
     }
 
     fn begin(&mut self) {
-        (self.is_late, self.turns) = (false, 0);
+        self.is_late = false;
         self.memory.clear();
     }
 
     fn renew(&mut self) {
         self.hessian = Hessian::Due;
-    }
-
-    /// From steps with an earlier Hessian to Newton's own, or back.
-    fn turn(&mut self) -> bool {
-        self.is_late = !self.is_late;
-        self.turns += 1;
-        self.hessian = Hessian::Due;
-        self.reuses
     }
 
     fn take_margins(&mut self) -> Option<Vec<f64>> {

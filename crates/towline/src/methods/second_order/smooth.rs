@@ -18,8 +18,6 @@ const SAMPLE_TOLERANCE: f64 = 1e-4;
 const MOST_STALLS: u32 = 3;
 /// Steps in a row that do not lower F.
 const MOST_TRIES: u32 = 2;
-/// Turns from one kind of steps to the other, at most.
-const MOST_TURNS: u32 = 6;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-13;
 /// Steps on rows in memory, at most.
@@ -128,7 +126,7 @@ pub fn train<M: Model>(
     let mut newton = Newton::begin(model, w, rows)?;
     let mut duals = vec![0.0; rows.store_rows().store().shape().rows as usize * width];
     let tolerance = session.limits.options().tolerance;
-    let (mut scans, mut best, mut stalls, mut stuck, mut turns) = (0, f64::INFINITY, 0, 0, 0);
+    let (mut scans, mut best, mut stalls, mut stuck) = (0, f64::INFINITY, 0, 0);
     loop {
         let so_far = newton.all_scans(rows);
         session.scans += so_far - std::mem::replace(&mut scans, so_far);
@@ -152,10 +150,7 @@ pub fn train<M: Model>(
             newton.function.renew();
         }
         best = if is_flat { best.min(gap) } else { f64::INFINITY };
-        let mut settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS;
-        if settled && turns < MOST_TURNS && newton.function.turn() {
-            (settled, stuck, stalls, best, turns) = (false, 0, 0, f64::INFINITY, turns + 1);
-        }
+        let settled = stuck >= MOST_TRIES || stalls >= MOST_STALLS;
         if near || stop.is_some() || settled {
             rows.let_end();
             let ended = newton.function.certify(rows, &newton.w, &mut duals, session)?;

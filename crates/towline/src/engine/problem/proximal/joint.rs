@@ -3,7 +3,7 @@ use super::Proximal;
 use crate::block::Row;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
-use crate::engine::problem::side_by_side::SideBySide;
+use crate::engine::problem::multi_output::MultiOutput;
 use crate::penalty::{MatrixProx, WholeRow};
 
 impl<P: MatrixProx> Proximal<P> {
@@ -16,7 +16,7 @@ impl<P: MatrixProx> Proximal<P> {
     }
 }
 
-impl<P: MatrixProx> SideBySide for Proximal<P> {
+impl<P: MatrixProx> MultiOutput for Proximal<P> {
     const IS_PROXIMAL: bool = true;
 
     fn margins(&self, row: Row, products: &mut [f64], margins: &mut [f64]) {

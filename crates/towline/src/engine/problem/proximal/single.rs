@@ -5,8 +5,8 @@ use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::problem::link::Link;
 use crate::loss::Loss;
-use crate::nearby::large_zeroed;
 use crate::penalty::{LazyProx, Penalty};
+use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
 impl<P: LazyProx> Proximal<P> {

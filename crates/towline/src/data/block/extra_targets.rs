@@ -2,15 +2,15 @@
 
 /// Numbers of all rows, those of one row side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Further {
+pub(crate) struct ExtraTargets {
     per_row: usize,
     numbers: Vec<f64>,
 }
 
-impl Further {
+impl ExtraTargets {
     /// No rows yet; so many numbers for each.
     pub fn new(per_row: usize) -> Self {
-        Further { per_row, numbers: Vec::new() }
+        ExtraTargets { per_row, numbers: Vec::new() }
     }
 
     pub fn of(&self, row: usize) -> &[f64] {

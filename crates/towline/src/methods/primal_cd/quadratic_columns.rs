@@ -2,7 +2,7 @@
 use super::design::Design;
 
 /// `Σ_i [s_i (Xd)_i + ½ h_i (Xd)_i²]` for moves d of some columns, which are numbered from 0.
-pub trait Curves {
+pub trait QuadraticColumns {
     /// The slope along column `k`, which has moved so far.
     fn slope(&self, k: usize, moved: f64) -> f64;
 
@@ -42,7 +42,7 @@ pub struct InPlace<'a> {
     pub kept: Vec<f64>,
 }
 
-impl Curves for InPlace<'_> {
+impl QuadraticColumns for InPlace<'_> {
     #[inline]
     fn slope(&self, k: usize, _moved: f64) -> f64 {
         self.design.dot(self.members[k] as usize, self.r)

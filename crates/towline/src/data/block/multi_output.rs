@@ -3,7 +3,7 @@
 //! Each vector adds its terms in the stored order, so results do not depend on how many sums are held in registers at a time, nor on the
 //! processor: wide registers are used where there are any, fused operations are not.
 use super::row::{Column, Kind, Row};
-use crate::nearby::prefetch;
+use crate::prefetch::prefetch;
 
 /// How many entries ahead weights are asked for: enough to cover a miss, few enough to stay in the first cache.
 const LOOK_AHEAD: usize = 10;

@@ -2,7 +2,7 @@
 use crate::penalty::{AnyPenalty, Group, soft};
 
 /// A penalty that is a sum over parts of the weights, each of which may be 0.
-pub trait Parts: Send + Sync {
+pub trait SeparablePenalty: Send + Sync {
     /// How many parts there are.
     fn count(&self) -> usize;
 
@@ -41,7 +41,7 @@ impl Coordinates {
     }
 }
 
-impl Parts for Coordinates {
+impl SeparablePenalty for Coordinates {
     fn count(&self) -> usize {
         self.columns
     }
@@ -105,7 +105,7 @@ impl Groups {
     }
 }
 
-impl Parts for Groups {
+impl SeparablePenalty for Groups {
     fn count(&self) -> usize {
         self.ends.len()
     }
@@ -140,7 +140,7 @@ mod tests {
     use crate::penalty::{ElasticNet, GroupMap, L1, Penalty};
 
     /// Sum, prox and domain of the parts are those of the whole penalty.
-    fn agrees(penalty: &AnyPenalty, parts: &dyn Parts, w: &[f64], step: f64) {
+    fn agrees(penalty: &AnyPenalty, parts: &dyn SeparablePenalty, w: &[f64], step: f64) {
         let all = 0..parts.count() as u32;
         let value: f64 = all.clone().map(|part| parts.value(part, w)).sum();
         assert!((value - penalty.value(w)).abs() <= 1e-12 * value, "{value}");

@@ -6,7 +6,7 @@ use crate::columns;
 use crate::engine::certificate::proximal::balance;
 use crate::engine::duals::{Duals, Left, Start};
 use crate::engine::{Cost, Task, TrainError, Trained};
-use crate::methods::dual_cd::few_features::Pulls;
+use crate::methods::dual_cd::feature_screening::Pulls;
 use crate::penalty::AnyPenalty;
 
 impl Learner<'_> {

@@ -11,23 +11,23 @@ use crate::fourier::columns::{ColumnFrequencies, Mapper};
 
 /// How the rows of a store are made.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct LazyFourier {
     map: FourierMap,
-    /// Made from the feature map with the first block.
+    /// LazyFourier from the feature map with the first block.
     frequencies: OnceLock<ColumnFrequencies>,
     needed_bytes: u64,
 }
 
-impl Made {
+impl LazyFourier {
     /// If rows are made at all, what they are made from, and `infos` of blocks as they lie on disk, which become those of the made ones.
-    pub fn new(manifest: &Manifest, infos: &mut [BlockInfo]) -> Option<Made> {
+    pub fn new(manifest: &Manifest, infos: &mut [BlockInfo]) -> Option<LazyFourier> {
         let (map, stored) = (manifest.fourier?, manifest.made_from?);
         let largest = infos.iter().map(|info| info.resident_bytes(stored.layout)).max().unwrap_or(0);
         let names = manifest.feature_maps.iter().fold(0u64, |sum, file| sum.saturating_add(2 * file.bytes));
         let frequencies = ColumnFrequencies::needed_bytes(&map, stored.features) + Mapper::needed_bytes(&map);
         let needed_bytes = reading_bytes(infos) + largest + names + frequencies;
         infos.iter_mut().for_each(|info| info.values = u64::from(info.rows) * u64::from(map.features()));
-        Some(Made { map, frequencies: OnceLock::new(), needed_bytes })
+        Some(LazyFourier { map, frequencies: OnceLock::new(), needed_bytes })
     }
 
     /// What reading takes besides the block that is made.

@@ -1,7 +1,7 @@
 //! All rows with few of their features, which fit into memory where the rows themselves do not.
 //!
 //! Most weights are 0 at the optimum. A feature may leave 0 only where the losses pull at it as hard as the penalty holds it, |v_j| ≥ λ. Those that are pulled at hardest are gathered by
-//! column in one pass over the blocks, as many as there is room for; a scan before has counted how many values each feature has. Along a path they serve one
+//! column in one pass over the blocks, as many as there is room for; a scan before has counted how many values each feature has. WarmState a path they serve one
 //! point after the other, as long as they hold all that may leave 0 next.
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ const SAMPLE_BLOCKS: usize = 3;
 const ASK_AGAIN: f64 = 1.25;
 
 /// Says whether to hand over.
-pub struct Judge {
+pub struct IndexCostModel {
     store: Arc<DiskStore>,
     budget: Budget,
     random: Xoshiro256PlusPlus,
@@ -36,12 +36,12 @@ pub struct Judge {
     is_possible: bool,
 }
 
-impl Judge {
+impl IndexCostModel {
     /// For a run that has so much memory.
-    pub fn new(store: &Arc<DiskStore>, bytes: u64, seed: u64, budget: &Budget) -> Judge {
+    pub fn new(store: &Arc<DiskStore>, bytes: u64, seed: u64, budget: &Budget) -> IndexCostModel {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let is_possible = truncation::fits(&**store, bytes);
-        Judge { store: store.clone(), budget: budget.clone(), random, due: 0, is_possible }
+        IndexCostModel { store: store.clone(), budget: budget.clone(), random, due: 0, is_possible }
     }
 
     /// Whether so many active rows, which are not all in memory, cost too much to read back.

@@ -21,7 +21,7 @@ pub struct Target {
 }
 
 /// What a margin costs, weight included, with a continuous slope.
-pub trait Bends: Copy + Send {
+pub trait ModelLoss: Copy + Send {
     /// The loss of the objective.
     type Exact: Loss;
 
@@ -61,7 +61,7 @@ pub trait Bends: Copy + Send {
 #[derive(Clone, Copy, Debug)]
 pub struct Smooth<L>(pub L);
 
-impl<L: SmoothLoss> Bends for Smooth<L> {
+impl<L: SmoothLoss> ModelLoss for Smooth<L> {
     type Exact = L;
 
     fn exact(&self) -> L {
@@ -124,7 +124,7 @@ impl<L: Loss> Rounded<L> {
     }
 }
 
-impl<L: Loss> Bends for Rounded<L> {
+impl<L: Loss> ModelLoss for Rounded<L> {
     type Exact = L;
 
     fn exact(&self) -> L {

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::columns;
 use crate::engine::{Centre, Plan, Solver, Task, TrainError, TrainOptions, Trained};
 use crate::methods::dual_cd::by_coordinates;
-use crate::methods::dual_cd::few_features::{Choice, Counts, Gathering, Pulls, Room, Rooms};
+use crate::methods::dual_cd::feature_screening::{Choice, Counts, Gathering, Pulls, Room, Rooms};
 use crate::residents::Residents;
 use crate::store::{BlockStore, MemoryStore, Shape};
 

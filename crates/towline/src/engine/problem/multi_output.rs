@@ -2,11 +2,11 @@
 use crate::block::Row;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
-use crate::nearby::large_zeroed;
 use crate::penalty::AnyPenalty;
+use crate::prefetch::large_zeroed;
 
 /// Weights that follow V = Σ xβᵀ, with all that a run asks of them between sweeps; [`super::link::Link`] is the same for one weight per column.
-pub trait SideBySide: Send {
+pub trait MultiOutput: Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     const IS_PROXIMAL: bool;
 
@@ -126,7 +126,7 @@ pub fn add_row(row: Row, v: &mut [f64], width: usize, bias: f64, steps: &[(u32, 
     }
 }
 
-impl SideBySide for Plain {
+impl MultiOutput for Plain {
     const IS_PROXIMAL: bool = false;
 
     #[inline]
