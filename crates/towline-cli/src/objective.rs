@@ -18,39 +18,39 @@ pub struct ObjectiveArguments {
     #[arg(long)]
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
-    #[arg(short = 's', value_name = "TYPE", value_parser = liblinear::solver, conflicts_with_all = ["loss", "multiclass"])]
+    #[arg(help_heading = "Objective", short = 's', value_name = "TYPE", value_parser = liblinear::solver, conflicts_with_all = ["loss", "multiclass"])]
     liblinear_type: Option<liblinear::Solver>,
     #[command(flatten)]
     penalty: PenaltyArguments,
-    /// What the penalty is multiplied by [default: 1]
-    #[arg(long)]
+    /// Regularization strength: what the regularizer is multiplied by [default: 1]
+    #[arg(help_heading = "Objective", long)]
     lambda: Option<f64>,
     /// Half the width of the tube of the epsilon-insensitive losses
-    #[arg(long, short = 'p', default_value_t = 0.1)]
+    #[arg(help_heading = "Objective", long, short = 'p', default_value_t = 0.1)]
     epsilon: f64,
     /// Where the huber loss becomes linear
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(help_heading = "Objective", long, default_value_t = 1.0)]
     delta: f64,
     /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
-    #[arg(long, short = 'B', value_parser = liblinear::bias, allow_negative_numbers = true)]
+    #[arg(help_heading = "Objective", long, short = 'B', value_parser = liblinear::bias, allow_negative_numbers = true)]
     bias: Option<f64>,
     /// Fit an intercept that is free of the penalty [default for tables: CSV, Parquet, Arrow]
-    #[arg(long, conflicts_with = "bias")]
+    #[arg(help_heading = "Objective", long, conflicts_with = "bias")]
     intercept: bool,
     /// Fit none [default for libsvm rows]
-    #[arg(long, conflicts_with_all = ["bias", "intercept"])]
+    #[arg(help_heading = "Objective", long, conflicts_with_all = ["bias", "intercept"])]
     no_intercept: bool,
     /// Whether labels are classes or numbers to predict [default: by the loss, else by the labels]
-    #[arg(long, value_enum)]
+    #[arg(help_heading = "Objective", long, value_enum)]
     task: Option<TaskChoice>,
-    /// How more than two classes are told apart: each from all others, or all in one objective
-    #[arg(long, value_enum, default_value_t = MulticlassChoice::Auto)]
+    /// Multiclass strategy: each class against all others, or all in one objective
+    #[arg(help_heading = "Multiclass", long, value_enum, default_value_t = MulticlassChoice::Auto)]
     multiclass: MulticlassChoice,
-    /// The class to tell from all others
-    #[arg(long, value_name = "LABEL", conflicts_with = "multiclass")]
+    /// The positive class; all others are the negative one
+    #[arg(help_heading = "Multiclass", long, value_name = "LABEL", conflicts_with = "multiclass")]
     positive: Option<String>,
     /// LABEL=W multiplies the weight of a class (repeat for others), balanced gives all classes the same weight in all
-    #[arg(long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
+    #[arg(help_heading = "Multiclass", long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]
     class_weight: Vec<String>,
 }
 

@@ -6,14 +6,14 @@ use towline::{Fit, FitError};
 /// Arguments that name a penalty.
 #[derive(clap::Args, Clone)]
 pub struct PenaltyArguments {
-    /// What weights cost: l2, l1, elastic-net, group, nuclear (several targets or softmax) or none
+    /// The regularizer: l2, l1, elastic-net, group, nuclear (several targets or softmax) or none
     #[arg(long, default_value = "l2")]
     penalty: String,
     /// The share of l1 in the elastic net; the rest is l2 [default: 0.5]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = "Objective", long, value_name = "SHARE")]
     l1_ratio: Option<f64>,
     /// Groups of features, one per line: numbers and ranges (3-17) or names, and weight=W if it is not 1 [default for several outputs: each feature]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Objective", long, value_name = "FILE")]
     groups: Option<PathBuf>,
 }
 

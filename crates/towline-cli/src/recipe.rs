@@ -11,19 +11,19 @@ use crate::method;
 #[derive(clap::Args)]
 pub struct RecipeArguments {
     /// Cut losses off at 1 + S, so that outliers count for no more than that [1 for methods that need it]
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(help_heading = "Objective", long, value_name = "S", allow_negative_numbers = true)]
     truncate: Option<f64>,
     /// Rows of the convex model that a truncated loss begins with
-    #[arg(long, value_name = "N", default_value_t = Beginning::default().rows, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Solver", long, value_name = "N", default_value_t = Beginning::default().rows, value_parser = clap::value_parser!(u64).range(1..))]
     init_rows: u64,
     /// Rows that a query of the index is to find
-    #[arg(long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Solver", long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
     query_rows: u64,
     /// How the problem of the rows in memory is solved
-    #[arg(long, default_value = "auto", value_parser = method::solver())]
+    #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = method::solver())]
     solver: Solver,
     /// Whether late passes out of core leave features out that stay 0, for the penalties l1 and elastic-net
-    #[arg(long, value_enum, default_value_t = WorkingSet::Auto)]
+    #[arg(help_heading = "Solver", long, value_enum, default_value_t = WorkingSet::Auto)]
     working_set: WorkingSet,
 }
 

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Labelled rows to judge the model by at the end
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
-    /// The weight of the losses against the penalty
+    /// The weight of the losses against the regularizer: large for little regularization
     #[arg(short = 'C', short_alias = 'c', default_value = "1", value_parser = grid::parse)]
     pub c: Grid,
     #[command(flatten)]
@@ -61,36 +61,36 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1e-3)]
     pub(crate) tolerance: f64,
     /// Stop after this many passes over the data (visits of as many rows, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
-    #[arg(long)]
+    #[arg(help_heading = "Stopping and resuming", long)]
     max_passes: Option<u64>,
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
     /// How to train: exactly (auto, sbm, bmd, da-bcd, ibcd, trunc), or as papers do that compare with it
-    #[arg(long, default_value = "auto", value_parser = method::method())]
+    #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = method::method())]
     method: Method,
     #[command(flatten)]
     recipe: RecipeArguments,
     /// Which row is visited next
-    #[arg(long, value_enum, default_value_t = OrderChoice::Auto)]
+    #[arg(help_heading = "Solver", long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
     /// The part of the resident rows that stays when new blocks come
-    #[arg(long, default_value_t = 0.5, value_parser = share)]
+    #[arg(help_heading = "Solver", long, default_value_t = 0.5, value_parser = share)]
     cache_share: f64,
     /// How the rows that stay are chosen
-    #[arg(long, value_enum, default_value_t = SelectionChoice::Gradient)]
+    #[arg(help_heading = "Solver", long, value_enum, default_value_t = SelectionChoice::Gradient)]
     selection: SelectionChoice,
     /// Sweeps over the resident rows before the next blocks come: a number, or auto, as long as they pay
-    #[arg(long, default_value = "auto", value_parser = rounds)]
+    #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = rounds)]
     rounds: Rounds,
     /// Seed of all random choices
-    #[arg(long, default_value_t = 0)]
+    #[arg(help_heading = "Solver", long, default_value_t = 0)]
     pub seed: u64,
     /// Begin anew, even if an earlier run with the same objective can be continued
-    #[arg(long)]
+    #[arg(help_heading = "Stopping and resuming", long)]
     pub(crate) restart: bool,
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
-    #[arg(long, value_name = "MODEL", conflicts_with = "restart")]
+    #[arg(help_heading = "Stopping and resuming", long, value_name = "MODEL", conflicts_with = "restart")]
     pub warm_start: Option<PathBuf>,
     /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
@@ -99,16 +99,16 @@ pub struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
     /// Write a line of JSON per step to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Reporting", long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Score the test rows every so many seconds of training (0: at every step) and write that to the trace
-    #[arg(long, value_name = "SECONDS", requires = "trace", requires = "test")]
+    #[arg(help_heading = "Reporting", long, value_name = "SECONDS", requires = "trace", requires = "test")]
     test_every: Option<f64>,
     /// Show no progress and no summary
-    #[arg(long, short)]
+    #[arg(help_heading = "Reporting", long, short)]
     pub quiet: bool,
     /// Print the summary as JSON on standard output
-    #[arg(long)]
+    #[arg(help_heading = "Reporting", long)]
     pub json: bool,
     #[command(flatten)]
     pub streams: StreamArguments,
