@@ -107,9 +107,9 @@ fn what_coordinate_descent_had_is_not_lost() {
     }
 }
 
-/// Multipliers by conjugate gradients are for those who ask.
+/// Multipliers by conjugate gradients come where coordinate descent has ended nowhere, and not before.
 #[test]
-fn losses_with_kinks_stay_with_coordinate_descent() {
+fn non_smooth_losses_have_multipliers_as_a_last_resort() {
     let store = store(4000, true);
     let objective = objective("hinge", 1e-3, true);
     let options = |solver| TrainOptions { solver, max_passes: 200, ..TrainOptions::new(objective.clone()) };
@@ -117,8 +117,10 @@ fn losses_with_kinks_stay_with_coordinate_descent() {
     assert_eq!((choice.solver, &choice.why[..]), (Solver::Dual, ""));
     let [auto, dual, asked] = [Solver::Auto, Solver::Dual, Solver::Multipliers]
         .map(|solver| train(store.clone(), &options(solver), &Budget::new(BUDGET), &mut ()).unwrap());
-    assert_eq!((auto.solver, &auto.weights), (Solver::Dual, &dual.weights));
-    assert_eq!(asked.solver, Solver::Multipliers);
-    let (bound, reached) = (dual.certificate.dual_objective, asked.certificate.objective);
-    assert!(reached.is_finite() && bound <= reached && asked.certificate.dual_objective <= reached);
+    assert!(dual.certificate.relative_gap() > 0.5, "coordinate descent would do: {:?}", dual.certificate);
+    assert_eq!((auto.solver, asked.solver), (Solver::Multipliers, Solver::Multipliers));
+    let [auto, dual, asked] = [auto, dual, asked].map(|trained| trained.certificate);
+    assert!(auto.objective < 0.9 * dual.objective, "{auto:?}, {dual:?}");
+    assert!(auto.objective <= 1.01 * asked.objective, "{auto:?}, {asked:?}");
+    assert!(dual.dual_objective <= asked.objective && asked.dual_objective <= asked.objective);
 }

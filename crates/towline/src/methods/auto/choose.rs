@@ -71,6 +71,7 @@ impl Choice {
                 };
                 Choice { solver: found.solver, why, candidate }
             }
+            Some(found) if found.is_last_resort => Choice { solver: Solver::Dual, why: String::new(), candidate },
             Some(found) => {
                 let why = format!("{} are not few; {} if that is slow", size(&found), found.name());
                 Choice { solver: Solver::Dual, why, candidate }
@@ -250,13 +251,17 @@ fn dual_first(
 ) -> Result<Vec<Trained>, TrainError> {
     let limits = Limits::new(options);
     let patience = Some(if other.in_memory { other.sweeps } else { OTHER_PASSES });
+    let patience = patience.filter(|_| !other.is_last_resort);
     let patient = TrainOptions { patience, ..options.with_tasks(Vec::new()) };
     let mut all = match by_coordinates(store, tasks, &patient, budget, observer) {
         // It needs more memory than the other one.
         Err(TrainError::Budget(_)) => return by_second_order(store, tasks, other, options, budget, observer),
         found => found?,
     };
-    let slow = |trained: &Trained| trained.status == Status::OutOfPatience;
+    let slow = |trained: &Trained| match other.is_last_resort {
+        true => trained.status == Status::OutOfPasses && trained.certificate.relative_gap() > SOME_GAP,
+        false => trained.status == Status::OutOfPatience,
+    };
     if let Some(status) = limits.look() {
         all.iter_mut().filter(|trained| slow(trained)).for_each(|trained| trained.status = status);
     }
@@ -285,7 +290,11 @@ fn dual_first(
     }
     let before = Cost::of_all(all.iter().map(|trained| trained.cost));
     let mut after = After { before, observer };
-    let found = second_order::train_all(store.clone(), &again, other, &options, budget, &mut after)?;
+    let found = match second_order::train_all(store.clone(), &again, other, &options, budget, &mut after) {
+        // What was found is a model all the same, and says how good it is.
+        Err(TrainError::Budget(_)) if other.is_last_resort => return Ok(all),
+        found => found?,
+    };
     for (trained, mut better) in all.iter_mut().filter(|trained| slow(trained)).zip(found) {
         better.cost = better.cost.with(&trained.cost);
         let bound = better.certificate.dual_objective.max(trained.certificate.dual_objective);

@@ -77,6 +77,8 @@ pub struct Candidate {
     pub after_dual: bool,
     /// Whether rows are in memory.
     pub in_memory: bool,
+    /// Whether it is tried only where coordinate descent has ended nowhere.
+    pub is_last_resort: bool,
 }
 
 impl Candidate {
@@ -151,12 +153,18 @@ pub fn candidate(
     let by_products = match (asked, other) {
         (Some(Solver::Gram), _) => None,
         // A large σ makes equations of multipliers so badly conditioned that conjugate gradients may get nowhere: on raw
-        // word counts with a large C they end with a worse objective than coordinate descent. Only who asks gets them.
-        (None, Solver::Multipliers) => None,
+        // word counts with a large C they end with a worse objective than coordinate descent.
+        (None, Solver::Multipliers) => {
+            with_products(&shape, objective, other, room).map(|found| Candidate { is_last_resort: true, ..found })
+        }
         _ => with_products(&shape, objective, other, room),
     };
     match (exact, by_products) {
-        (Some(exact), Some(other)) if exact.after_dual && exact.sweeps > PREFERENCE * other.sweeps => Some(other),
+        (Some(exact), Some(other))
+            if !other.is_last_resort && exact.after_dual && exact.sweeps > PREFERENCE * other.sweeps =>
+        {
+            Some(other)
+        }
         (exact, other) => exact.or(other),
     }
 }
@@ -239,7 +247,7 @@ fn with_matrix(
         false => false,
     };
     let matrix = if by_rows { Matrix::Rows } else { Matrix::Features };
-    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual, in_memory })
+    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual, in_memory, is_last_resort: false })
 }
 
 /// By conjugate gradients, with as many heavy columns as leave the rows in memory.
@@ -254,7 +262,7 @@ fn with_products(shape: &Shape, objective: &Objective, solver: Solver, room: Roo
     let sweep = objective.width() as f64 * sweep_seconds(shape);
     let seconds = PRODUCTS * 2.0 * VALUE_SECONDS * shape.values as f64;
     let (matrix, in_memory) = (Matrix::Heavy(heavy), inside.is_some());
-    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual: true, in_memory })
+    Some(Candidate { solver, matrix, sweeps: seconds / sweep, after_dual: true, in_memory, is_last_resort: false })
 }
 
 /// How many scans for gradients a scan for a Hessian takes, for rows of about `len` values.

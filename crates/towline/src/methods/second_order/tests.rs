@@ -56,7 +56,7 @@ fn by(matrix: Matrix, objective: &Objective, in_memory: bool) -> Candidate {
         Some(Solver::Multipliers) => Solver::Multipliers,
         _ => Solver::Newton,
     };
-    Candidate { solver, matrix, sweeps: 1.0, after_dual: false, in_memory }
+    Candidate { solver, matrix, sweeps: 1.0, after_dual: false, in_memory, is_last_resort: false }
 }
 
 fn run(store: &Arc<MemoryStore>, objectives: &[Objective], how: &Candidate, threads: usize) -> Vec<Trained> {
