@@ -119,8 +119,9 @@ fn non_smooth_losses_have_multipliers_as_a_last_resort() {
         .map(|solver| train(store.clone(), &options(solver), &Budget::new(BUDGET), &mut ()).unwrap());
     assert!(dual.certificate.relative_gap() > 0.5, "coordinate descent would do: {:?}", dual.certificate);
     assert_eq!((auto.solver, asked.solver), (Solver::Multipliers, Solver::Multipliers));
+    assert_eq!(auto.status, Status::Converged);
     let [auto, dual, asked] = [auto, dual, asked].map(|trained| trained.certificate);
-    assert!(auto.objective < 0.9 * dual.objective, "{auto:?}, {dual:?}");
+    assert!(auto.objective < dual.objective, "{auto:?}, {dual:?}");
     assert!(auto.objective <= 1.01 * asked.objective, "{auto:?}, {asked:?}");
     assert!(dual.dual_objective <= asked.objective && asked.dual_objective <= asked.objective);
 }
