@@ -115,7 +115,8 @@ fn block_bytes() {
     });
 }
 
-/// Without any forging the same machinery accepts every block: otherwise the target above would look at nothing but headers.
+/// Without any forging the same machinery accepts every block: otherwise the target above would look at nothing but
+/// headers.
 #[test]
 fn unforged_blocks_are_accepted() {
     check!().with_type::<Forgery>().with_iterations(300).for_each(|forgery| {

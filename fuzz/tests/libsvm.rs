@@ -1,4 +1,5 @@
-//! The parser of libsvm text: no bytes make it panic, what it accepts is as it promises, and it reads a text as it reads its lines.
+//! The parser of libsvm text: no bytes make it panic, what it accepts is as it promises, and it reads a text as it
+//! reads its lines.
 use bolero::check;
 use towline::input::RowBatch;
 use towline::input::libsvm::{Duplicates, IndexBase, Libsvm, LibsvmOptions, Precision};

@@ -1,7 +1,7 @@
 //! One row per source file of a tree (or per chunk of it): hashed byte n-grams, log counts, rows of unit length.
 //!
-//! Much like the web-spam tri-gram data of the out-of-core papers. The label is +1 under drivers/ and -1 elsewhere, or the top folder as
-//! a class from 1 on.
+//! Much like the web-spam tri-gram data of the out-of-core papers. The label is +1 under drivers/ and -1 elsewhere, or
+//! the top folder as a class from 1 on.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,8 @@
 //! datagen splice FASTA  OUT [--k 8]
 //! datagen mnist  IMAGES OUT --labels LABELS [--copies 40] [--seed 1] [--strength 1]
 //! ```
-//! A fifth of the rows, chosen by a hash of their names, goes to OUT.test, the rest to OUT.train. The same input gives the same output.
+//! A fifth of the rows, chosen by a hash of their names, goes to OUT.test, the rest to OUT.train. The same input gives
+//! the same output.
 mod debian;
 mod linux;
 mod mnist;

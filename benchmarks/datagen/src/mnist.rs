@@ -1,4 +1,5 @@
-//! Each digit of the (unpacked) IDX files, several times: shifted, turned, scaled, sheared, bent and thickened at random.
+//! Each digit of the (unpacked) IDX files, several times: shifted, turned, scaled, sheared, bent and thickened at
+//! random.
 //!
 //! Values 0 to 1, labels 0 to 9: millions of rows with 784 features.
 use std::path::Path;

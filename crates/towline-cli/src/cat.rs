@@ -64,7 +64,8 @@ struct RowWriter<'a> {
 }
 
 impl RowWriter<'_> {
-    /// Label, group if the store has them, and entries sorted by the user's numbers. Named features appear as `name:value`.
+    /// Label, group if the store has them, and entries sorted by the user's numbers. Named features appear as
+    /// `name:value`.
     fn write(&mut self, info: RowInfo, further: &[f64], row: Row, out: &mut impl Write) -> anyhow::Result<()> {
         match self.manifest.labels.names.as_ref().map(|names| names.get(info.label as usize)) {
             Some(Some(name)) => write!(out, "{name}")?,

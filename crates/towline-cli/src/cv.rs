@@ -33,7 +33,8 @@ pub struct Arguments {
     /// A store, or a file, which is packed beside itself once
     #[arg(value_name = "STORE_OR_FILE")]
     data: PathBuf,
-    /// Values of C: a list like 0.1,1,10, a range like 0.01..1000 with a value per power of ten, or 0.01..1000:11 with 11 values
+    /// Values of C: a list like 0.1,1,10, a range like 0.01..1000 with a value per power of ten, or 0.01..1000:11 with
+    /// 11 values
     #[arg(short = 'C', short_alias = 'c', default_value = "0.01..100", value_parser = grid::parse)]
     c: Grid,
     /// Parts that the rows are divided into; each is held out once
@@ -68,7 +69,8 @@ pub struct Arguments {
     /// Begin anew, even if an earlier run was interrupted
     #[arg(long)]
     restart: bool,
-    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     memory: Option<Memory>,
     /// Threads [default: all processors]

@@ -109,7 +109,8 @@ fn output_error(error: &anyhow::Error) -> Option<&OutputError> {
     }
 }
 
-/// For outputs on the way to the one that was asked for: where the disk does not confirm them, nothing is done yet, and the command may be repeated.
+/// For outputs on the way to the one that was asked for: where the disk does not confirm them, nothing is done yet, and
+/// the command may be repeated.
 pub fn on_the_way(error: anyhow::Error) -> anyhow::Error {
     match output_error(&error) {
         Some(OutputError::NotDurable { path, source, .. }) => {

@@ -1,7 +1,7 @@
 //! Test scores while a run goes on, in a fixed amount of memory.
 //!
-//! The test rows lie in a store: their own, or one in a temporary folder. What the budget pays for is a link per test feature and one
-//! block; a score is one scan of that store.
+//! The test rows lie in a store: their own, or one in a temporary folder. What the budget pays for is a link per test
+//! feature and one block; a score is one scan of that store.
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
@@ -37,7 +37,8 @@ pub struct HeldOut {
     _paid: Reservation,
 }
 
-/// How the weight of a test column follows from that of a training column: `raw = w·factor`, plus `w·shift` in the intercept.
+/// How the weight of a test column follows from that of a training column: `raw = w·factor`, plus `w·shift` in the
+/// intercept.
 #[derive(Clone, Copy)]
 struct Link {
     column: u32,
@@ -47,7 +48,8 @@ struct Link {
 
 /// The column of a feature that training has not seen.
 const UNSEEN: u32 = u32::MAX;
-/// Bytes of a training feature while the two stores are matched: an entry of a hash table, with its share of empty slots.
+/// Bytes of a training feature while the two stores are matched: an entry of a hash table, with its share of empty
+/// slots.
 const MATCH_BYTES: u64 = 64;
 
 impl HeldOut {
@@ -119,7 +121,8 @@ impl HeldOut {
         })
     }
 
-    /// The score of weights by training column, the bias last, if one is due after `seconds` of the run, and there are weights for all classes.
+    /// The score of weights by training column, the bias last, if one is due after `seconds` of the run, and there are
+    /// weights for all classes.
     pub fn score_if_due(&mut self, seconds: f64, w: &WeightsNow) -> Result<Option<serde_json::Value>, StoreError> {
         let trained_seconds = seconds - self.spent_seconds;
         let is_whole = w.models.len() * self.objective.width() * self.links.len() == self.weights.len();
@@ -197,8 +200,8 @@ fn link(train: &DiskStore, test: &DiskStore, scaled: bool, budget: &Budget) -> a
         let Some(&trained) = columns.get(&wanted.name(column)) else {
             return Link { column: UNSEEN, factor: 0.0, shift: 0.0 };
         };
-        // stored = (raw - shift)·factor on both sides: w·factor is the weight of the raw value, and that over the factor
-        // of the test column the weight of what its store holds.
+        // stored = (raw - shift)·factor on both sides: w·factor is the weight of the raw value, and that over the
+        // factor of the test column the weight of what its store holds.
         let raw = known.scaling(trained).unwrap_or(unscaled).factor;
         let here = wanted.scaling(column).filter(|scaling| scaling.factor != 0.0).unwrap_or(unscaled);
         Link { column: trained, factor: raw / here.factor, shift: raw * here.shift }

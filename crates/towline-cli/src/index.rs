@@ -31,7 +31,8 @@ pub struct Arguments {
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     memory: Option<Memory>,
     /// Show no progress and no summary

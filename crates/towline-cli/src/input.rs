@@ -24,7 +24,8 @@ pub struct InputArguments {
     /// Leave qid: out instead of keeping it as the row's group
     #[arg(long)]
     skip_groups: bool,
-    /// The column of a table that holds the label, by name or number, or several with commas between them [default: label, target, y or class]
+    /// The column of a table that holds the label, by name or number, or several with commas between them
+    /// [default: label, target, y or class]
     #[arg(long, value_name = "COLUMN")]
     label: Option<ColumnRef>,
     /// The column of a table that holds the sample weight

@@ -1,4 +1,5 @@
-//! Options as users of LIBLINEAR's `train` type them, where they mean exactly the same; where not, a word on what to use.
+//! Options as users of LIBLINEAR's `train` type them, where they mean exactly the same; where not, a word on what to
+//! use.
 //!
 //! | LIBLINEAR | here |
 //! | --- | --- |

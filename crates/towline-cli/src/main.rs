@@ -117,8 +117,8 @@ fn keep_guarded_panics_quiet() {
     }));
 }
 
-/// A file that may not grow any more is an error with a name and a reason, and what was begun is cleared away; the signal would
-/// end the process before either.
+/// A file that may not grow any more is an error with a name and a reason, and what was begun is cleared away; the
+/// signal would end the process before either.
 fn ignore_file_size_signal() {
     // SAFETY: no handler is installed, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

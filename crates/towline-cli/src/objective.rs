@@ -14,10 +14,12 @@ use crate::penalty::PenaltyArguments;
 /// Arguments that say what is minimised, but for C.
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
-    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber [default: hinge for classes, logistic for softmax, squared for regression]
+    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
+    /// [default: hinge for classes, logistic for softmax, squared for regression]
     #[arg(long)]
     pub loss: Option<String>,
-    /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12 squared-epsilon-insensitive; 13 epsilon-insensitive
+    /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12
+    /// squared-epsilon-insensitive; 13 epsilon-insensitive
     #[arg(help_heading = "Objective", short = 's', value_name = "TYPE", value_parser = liblinear::solver, conflicts_with_all = ["loss", "multiclass"])]
     liblinear_type: Option<liblinear::Solver>,
     #[command(flatten)]

@@ -42,7 +42,8 @@ pub struct Arguments {
     /// With --append, add a file even if the store has its rows already
     #[arg(long, requires = "append")]
     repeat: bool,
-    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse, allow_hyphen_values = true)]
     memory: Option<Memory>,
     /// Threads that parse and encode [default: all processors]
@@ -72,7 +73,8 @@ pub struct Arguments {
     /// The seed of that map
     #[arg(long, default_value_t = 0, requires = "rff")]
     rff_seed: u64,
-    /// Keep the features of that map, or the rows and make the features whenever a block is read; auto does what takes less time
+    /// Keep the features of that map, or the rows and make the features whenever a block is read; auto does what takes
+    /// less time
     #[arg(long, value_enum, default_value_t = KeepName::Auto, requires = "rff")]
     rff_keep: KeepName,
     /// How values are kept
@@ -205,7 +207,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Packs a file beside itself, unless the store is there already and belongs to the file as it is now. Returns the store.
+/// Packs a file beside itself, unless the store is there already and belongs to the file as it is now. Returns the
+/// store.
 pub fn pack_beside(
     file: &Path,
     reading: &InputArguments,

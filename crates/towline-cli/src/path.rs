@@ -1,9 +1,12 @@
-//! `towline path`: models along a series of penalties, from one under which all weights are 0 down, or along values of C.
+//! `towline path`: models along a series of penalties, from one under which all weights are 0 down, or along values of
+//! C.
 //!
-//! Everything is as for `train`, whose options it has; each run starts from the one before. A folder holds a model per point, the table, and the dual
-//! variables of the newest point, from which the same command goes on after an interruption.
+//! Everything is as for `train`, whose options it has; each run starts from the one before. A folder holds a model per
+//! point, the table, and the dual variables of the newest point, from which the same command goes on after an
+//! interruption.
 //!
-//! A point has one model file. Where each class has a model of its own, all of them are in it, and each starts from that of its class at the point before.
+//! A point has one model file. Where each class has a model of its own, all of them are in it, and each starts from
+//! that of its class at the point before.
 mod table;
 
 use std::process::ExitCode;

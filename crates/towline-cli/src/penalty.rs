@@ -12,7 +12,8 @@ pub struct PenaltyArguments {
     /// The share of l1 in the elastic net; the rest is l2 [default: 0.5]
     #[arg(help_heading = "Objective", long, value_name = "SHARE")]
     l1_ratio: Option<f64>,
-    /// Groups of features, one per line: numbers and ranges (3-17) or names, and weight=W if it is not 1 [default for several outputs: each feature]
+    /// Groups of features, one per line: numbers and ranges (3-17) or names, and weight=W if it is not 1
+    /// [default for several outputs: each feature]
     #[arg(help_heading = "Objective", long, value_name = "FILE")]
     groups: Option<PathBuf>,
 }

@@ -21,7 +21,8 @@ use crate::{method, show, size};
 pub struct Arguments {
     /// The store that would be trained on
     store: PathBuf,
-    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     memory: Option<Memory>,
     #[command(flatten)]

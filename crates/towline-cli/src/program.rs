@@ -1,30 +1,33 @@
-//! What the program itself takes of the memory: its code and constants, its libraries, stacks, and pages of the allocator.
+//! What the program itself takes of the memory: its code and constants, its libraries, stacks, and pages of the
+//! allocator.
 //!
-//! The system maps 64 KiB of a program around each place that it reaches. Relocations, and the descriptions of all verbs and
-//! options that the command line is read with, are half of what a small run ever touches of it, and none of it comes again: 22 MiB
-//! for a run with 3 MiB of data became 16 when their pages were let go.
+//! The system maps 64 KiB of a program around each place that it reaches. Relocations, and the descriptions of all
+//! verbs and options that the command line is read with, are half of what a small run ever touches of it, and none of
+//! it comes again: 22 MiB for a run with 3 MiB of data became 16 when their pages were let go.
 
 /// Of the code and constants of the program, no run has mapped more than this part: 1 / `CODE_PART`.
 const CODE_PART: u64 = 3;
-/// Libraries of the system, stacks, what an allocator keeps between two uses, and small things that nobody counts: 4 MiB. As much again is for what
-/// a control group counts besides the process, page tables and pages of files on their way: without it, code is evicted while it runs.
+/// Libraries of the system, stacks, what an allocator keeps between two uses, and small things that nobody counts: 4
+/// MiB. As much again is for what a control group counts besides the process, page tables and pages of files on their
+/// way: without it, code is evicted while it runs.
 const RUNTIME_BYTES: u64 = 8 << 20;
 
-/// What the program itself takes at most, beside what grows with data. It is the same for every run of one program, so that plans do not
-/// change from run to run.
+/// What the program itself takes at most, beside what grows with data. It is the same for every run of one program, so
+/// that plans do not change from run to run.
 pub fn resident_bytes() -> u64 {
     let segments = own_segments();
     segments.read_only_bytes / CODE_PART + segments.written_bytes + RUNTIME_BYTES
 }
 
-/// Lets go of all pages of the program and its libraries that were only read. Those that are needed again come back from the
-/// page cache when they are touched.
+/// Lets go of all pages of the program and its libraries that were only read. Those that are needed again come back
+/// from the page cache when they are touched.
 pub fn let_go_of_pages() {
     for_each_segment(|_, segment| {
         if !segment.is_written {
             let page = page_bytes();
             let (first, end) = (segment.begin / page * page, segment.end / page * page);
-            // SAFETY: these pages are those of a file and were never written, so that what comes back is what was there.
+            // SAFETY: these pages are those of a file and were never written, so that what comes back is what was
+            // there.
             unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_DONTNEED) };
         }
     });
@@ -67,7 +70,8 @@ fn for_each_segment(mut each: impl FnMut(usize, Segment)) {
     type Each<'a> = (usize, &'a mut dyn FnMut(usize, Segment));
 
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: libc::size_t, data: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: the caller hands over a valid description, whose headers live as long as the object is loaded, and the data that it was given.
+        // SAFETY: the caller hands over a valid description, whose headers live as long as the object is loaded, and
+        // the data that it was given.
         let (info, headers, (object, each)) = unsafe {
             let info = &*info;
             let headers = std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));

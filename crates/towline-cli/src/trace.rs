@@ -24,7 +24,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Writes steps to `trace`, if given, with scores of `held_out`, and shows notes, and progress on a terminal, if wanted.
+    /// Writes steps to `trace`, if given, with scores of `held_out`, and shows notes, and progress on a terminal, if
+    /// wanted.
     pub fn new(
         mut place: Option<OutputFile>,
         held_out: Option<HeldOut>,

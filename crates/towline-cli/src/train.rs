@@ -60,7 +60,8 @@ pub struct Arguments {
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
     pub(crate) tolerance: f64,
-    /// Stop after this many passes over the data (visits of as many rows, where everything is in memory) [default: 1000; 10 for methods that do not converge by themselves]
+    /// Stop after this many passes over the data (visits of as many rows, where everything is in memory)
+    /// [default: 1000; 10 for methods that do not converge by themselves]
     #[arg(help_heading = "Stopping and resuming", long)]
     max_passes: Option<u64>,
     /// Stop after this many seconds
@@ -92,7 +93,8 @@ pub struct Arguments {
     /// Start from the dual variables of another run on this store, of another C or of fewer rows: its MODEL
     #[arg(help_heading = "Stopping and resuming", long, value_name = "MODEL", conflicts_with = "restart")]
     pub warm_start: Option<PathBuf>,
-    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself [default: half of what is free, at most 4G]
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     pub memory: Option<Memory>,
     /// Threads that parse and encode while a file is packed or tested [default: all processors]

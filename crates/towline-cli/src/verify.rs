@@ -56,7 +56,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     broken(arguments, &faults)
 }
 
-/// Bytes of the pages of the store's index, if it has one that is not out of date. A damaged one counts: it will be listed.
+/// Bytes of the pages of the store's index, if it has one that is not out of date. A damaged one counts: it will be
+/// listed.
 fn current_index(store: &DiskStore) -> anyhow::Result<Option<u64>> {
     match IndexManifest::read(store.path()) {
         Ok(Some(index)) if index.is_of(&StoreFingerprint::of(store.manifest())) => Ok(Some(index.pages.bytes)),

@@ -22,8 +22,8 @@ fn start(bench: &Workbench, arguments: &str) -> Child {
     bench.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Lets the program do some of its work. How much is left to chance, and whatever it is the test must hold; the moments are spread by
-/// what the program has written so far, not by the clock.
+/// Lets the program do some of its work. How much is left to chance, and whatever it is the test must hold; the moments
+/// are spread by what the program has written so far, not by the clock.
 fn wait_for_work(bench: &Workbench, child: &mut Child, bytes: u64) {
     while child.try_wait().unwrap().is_none() && written_bytes(bench) < bytes {
         std::thread::yield_now();

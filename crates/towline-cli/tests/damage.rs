@@ -1,5 +1,5 @@
-//! Stores whose files are damaged by accident, or forged under correct checksums: what is wrong is found or does no harm; nothing panics,
-//! and nothing asks for memory that the budget has not granted.
+//! Stores whose files are damaged by accident, or forged under correct checksums: what is wrong is found or does no
+//! harm; nothing panics, and nothing asks for memory that the budget has not granted.
 mod workbench;
 
 use std::alloc::{GlobalAlloc, Layout as MemoryLayout, System};

@@ -1,7 +1,8 @@
-//! System calls that fail, one at a time, in small runs of the verbs that write: what was there is there still, or what was asked for is there whole.
+//! System calls that fail, one at a time, in small runs of the verbs that write: what was there is there still, or what
+//! was asked for is there whole.
 //!
-//! The long form, with kills, damaged and forged files, races, full disks and losses of power, is `benchmarks/faults.py`. Needs `strace`; without it there
-//! is nothing to see here.
+//! The long form, with kills, damaged and forged files, races, full disks and losses of power, is
+//! `benchmarks/faults.py`. Needs `strace`; without it there is nothing to see here.
 mod workbench;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,8 @@ const FEATURES: usize = 400;
 
 type Rows = Vec<(f64, Vec<(usize, f64)>)>;
 
-/// Rows of two overlapping classes, and their store: in the order of the text, so that dual variables can be matched with rows.
+/// Rows of two overlapping classes, and their store: in the order of the text, so that dual variables can be matched
+/// with rows.
 fn bench() -> (Workbench, Rows) {
     let bench = Workbench::new();
     let mut random = Random(51);
@@ -59,7 +60,8 @@ fn checkpoint(bench: &Workbench) -> Option<Vec<f64>> {
     Some(duals)
 }
 
-/// Lets the program read this much before the call returns, or end. The moments are spread by work and not by the clock.
+/// Lets the program read this much before the call returns, or end. The moments are spread by work and not by the
+/// clock.
 fn wait_for_reading(child: &mut Child, bytes: u64) {
     let path = format!("/proc/{}/io", child.id());
     let read_bytes = || -> Option<u64> {

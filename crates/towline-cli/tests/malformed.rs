@@ -1,5 +1,5 @@
-//! Everything that can be wrong with what a user hands in, with the exact words and the exit code that come of it. Nothing may
-//! be left behind or changed by a command that fails.
+//! Everything that can be wrong with what a user hands in, with the exact words and the exit code that come of it.
+//! Nothing may be left behind or changed by a command that fails.
 #[path = "malformed/stores.rs"]
 mod stores;
 #[path = "malformed/text.rs"]

@@ -151,8 +151,8 @@ fn a_changed_file_is_not_trained_from_an_old_store() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("has changed since"));
 }
 
-/// F of LIBLINEAR 2.x on a9a, C = 1, no bias, computed from its weights: `-s 6 -e 1e-7`, which converges, and `-s 5 -e 1e-7`, which
-/// stops at its limit of iterations above the optimum.
+/// F of LIBLINEAR 2.x on a9a, C = 1, no bias, computed from its weights: `-s 6 -e 1e-7`, which converges, and
+/// `-s 5 -e 1e-7`, which stops at its limit of iterations above the optimum.
 const LIBLINEAR_L1: [(&str, f64, bool); 2] =
     [("logistic", 10558.723370637, true), ("squared-hinge", 13761.991496, false)];
 

@@ -1,5 +1,5 @@
-//! `--memory` is the whole process: every verb ends within the least budget that it names and within more, and says so where
-//! there is less.
+//! `--memory` is the whole process: every verb ends within the least budget that it names and within more, and says so
+//! where there is less.
 mod workbench;
 
 use workbench::random::Random;
@@ -13,7 +13,8 @@ fn advice(stderr: &str) -> u64 {
     rest.split_once('M').unwrap().0.parse().unwrap()
 }
 
-/// Runs with the least budget that works, by the program's own words, with 1.5 and with 4 times as much, and with 0.8 of it.
+/// Runs with the least budget that works, by the program's own words, with 1.5 and with 4 times as much, and with 0.8
+/// of it.
 fn check(bench: &Workbench, arguments: &str) {
     let refused = bench.run(&format!("{arguments} --memory 1M"));
     assert_eq!(refused.code, Some(3), "{arguments}: {}", refused.stderr);

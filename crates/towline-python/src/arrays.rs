@@ -13,8 +13,8 @@ struct Borrowed<T> {
     _array: Py<PyAny>,
 }
 
-// SAFETY: the memory is only read, and the array that owns it lives as long as this. Python programs are told not to change arrays while
-// an estimator works on them, as for every other library that lets go of the interpreter lock.
+// SAFETY: the memory is only read, and the array that owns it lives as long as this. Python programs are told not to
+// change arrays while an estimator works on them, as for every other library that lets go of the interpreter lock.
 unsafe impl<T: Sync> Send for Borrowed<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Borrowed<T> {}

@@ -14,7 +14,8 @@ use towline::input::{InputError, RowBatch, RowSource, TableOptions};
 
 use crate::rows::Rows;
 
-/// What Python raised while it made a batch. The library only knows that there was an error; the caller wants the exception.
+/// What Python raised while it made a batch. The library only knows that there was an error; the caller wants the
+/// exception.
 #[derive(Clone, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 

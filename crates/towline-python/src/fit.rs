@@ -147,7 +147,8 @@ pub struct Fitted {
     model: Py<Model>,
     /// How many columns an array of the same features has: one more than the largest number.
     width: u64,
-    /// For each model the dual variables, and weights by column, those of the constant feature last: for a later start from them, if that was asked for.
+    /// For each model the dual variables, and weights by column, those of the constant feature last: for a later start
+    /// from them, if that was asked for.
     start: Vec<(Vector, Vector)>,
     /// converged, out-of-passes, out-of-time or interrupted.
     status: &'static str,

@@ -1,5 +1,5 @@
-//! The compiled part of the Python package: arrays and paths become stores, and what the library says becomes Python objects. Estimators,
-//! names and defaults are Python's part (`python/towline`).
+//! The compiled part of the Python package: arrays and paths become stores, and what the library says becomes Python
+//! objects. Estimators, names and defaults are Python's part (`python/towline`).
 mod arrays;
 mod batches;
 mod errors;

@@ -61,8 +61,8 @@ impl Arguments {
 
 /// Packs files, an Arrow stream, or batches of rows into a store, and returns the reader's remarks.
 ///
-/// `kind` says what `data` is: `files`, a list of names and patterns; `arrow`, an object with an Arrow stream, or `frames`, an
-/// iterator of such objects; `batches`, an iterator of `Rows`.
+/// `kind` says what `data` is: `files`, a list of names and patterns; `arrow`, an object with an Arrow stream, or
+/// `frames`, an iterator of such objects; `batches`, an iterator of `Rows`.
 #[pyfunction]
 pub fn pack(
     py: Python<'_>,

@@ -7,7 +7,8 @@ use crate::errors::{OrRaise, bad_value};
 use crate::fit::{Limits, Problem, data_of};
 use crate::watch::Watch;
 
-/// Trains a model for each problem and each fold, all over shared blocks, and scores it by the rows of the fold. Returns JSON.
+/// Trains a model for each problem and each fold, all over shared blocks, and scores it by the rows of the fold.
+/// Returns JSON.
 #[pyfunction]
 pub fn cross_validate(
     py: Python<'_>,

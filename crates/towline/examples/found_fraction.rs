@@ -1,7 +1,8 @@
 //! How soon an index finds the rows that matter: `found_fraction STORE [POSITIVE_LABEL]`.
 //!
-//! Trains with the index (hinge, C = 1, s = 1) up to the first scan of all rows, keeping the weights of some rounds. For each of them it asks the index for all rows that satisfy (10),
-//! and prints a line of JSON: which part of them had been found when which part of all rows had been looked at. At random both are the same.
+//! Trains with the index (hinge, C = 1, s = 1) up to the first scan of all rows, keeping the weights of some rounds.
+//! For each of them it asks the index for all rows that satisfy (10), and prints a line of JSON: which part of them had
+//! been found when which part of all rows had been looked at. At random both are the same.
 use std::error::Error;
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! More data than memory: the same fit in a budget that holds a part of the rows, with progress, and going on after a stop.
+//! More data than memory: the same fit in a budget that holds a part of the rows, with progress, and going on after a
+//! stop.
 use std::fmt::Write;
 
 use towline::trainer::{Observer, Status, Step, WeightsNow};

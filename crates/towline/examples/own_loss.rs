@@ -1,6 +1,7 @@
 //! A loss of your own: one `impl Loss`, and it trains exactly, in memory or out of core, with a certificate.
 //!
-//! The quantile loss: L(y, z) = τ(y - z) below the target, (1 - τ)(z - y) above it. Its minimum is the τ-quantile of the targets.
+//! The quantile loss: L(y, z) = τ(y - z) below the target, (1 - τ)(z - y) above it. Its minimum is the τ-quantile of
+//! the targets.
 use towline::loss::Loss;
 use towline::task::Task;
 use towline::{Fit, FitError, Rows};

@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run --release --example read_store -- STORE [PASSES]
 //! ```
-//! A first pass brings the store into the page cache and is not counted. One JSON object comes out; a gigabyte is 1e9 bytes
-//! of decoded rows at 8 bytes a value, whatever the rows take in memory.
+//! A first pass brings the store into the page cache and is not counted. One JSON object comes out; a gigabyte is 1e9
+//! bytes of decoded rows at 8 bytes a value, whatever the rows take in memory.
 use std::error::Error;
 use std::time::Instant;
 

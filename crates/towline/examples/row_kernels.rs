@@ -3,10 +3,10 @@
 //! ```text
 //! cargo run --release --example row_kernels -- STORE [REPETITIONS] [MEGABYTES]
 //! ```
-//! Rows are taken from the store until they fill MEGABYTES (256). Each repetition visits every row once with [`Row`]'s kernels and once with
-//! each loop; the three take turns, so that a slow moment of the machine hits all of them. The loops are what a C
-//! programmer writes: no bounds checks, one sum, and the same with four sums. The JSON that comes out compares medians
-//! with the faster of the two.
+//! Rows are taken from the store until they fill MEGABYTES (256). Each repetition visits every row once with [`Row`]'s
+//! kernels and once with each loop; the three take turns, so that a slow moment of the machine hits all of them. The
+//! loops are what a C programmer writes: no bounds checks, one sum, and the same with four sums. The JSON that comes
+//! out compares medians with the faster of the two.
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;

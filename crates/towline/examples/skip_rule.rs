@@ -1,8 +1,9 @@
 //! What it would save to skip rows that cannot have become active: `skip_rule STORE [C]`.
 //!
-//! A row at its bound whose margin is farther on the right side than `‖x‖ ‖w - w_ref‖` cannot matter at w if it did not at w_ref. This program
-//! trains to a series of gaps and, from each to the next, counts the rows that the rule proves idle, and the blocks all of whose rows are, also when
-//! the least certain rows are cached and need not be read: a block is the least that is read from disk.
+//! A row at its bound whose margin is farther on the right side than `‖x‖ ‖w - w_ref‖` cannot matter at w if it did not
+//! at w_ref. This program trains to a series of gaps and, from each to the next, counts the rows that the rule proves
+//! idle, and the blocks all of whose rows are, also when the least certain rows are cached and need not be read: a
+//! block is the least that is read from disk.
 use std::error::Error;
 use std::sync::Arc;
 

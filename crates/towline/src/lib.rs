@@ -5,8 +5,9 @@
 //!        store ─► read-ahead ─► working set ─► order ─► solver: one row at a time ─► dual variables and w
 //!        trainer: the only outer loop; stops on the certificate ─► model ─► predict, evaluate
 //! ```
-//! What is minimised is `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`, for any of the [losses](loss) and [penalties](penalty). Every model carries its relative duality gap: its objective is at most that
-//! part above the optimum, whatever the solver did. Everything that grows with the data asks a [`budget::Budget`] first.
+//! What is minimised is `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`, for any of the [losses](loss) and [penalties](penalty).
+//! Every model carries its relative duality gap: its objective is at most that part above the optimum, whatever the
+//! solver did. Everything that grows with the data asks a [`budget::Budget`] first.
 //!
 //! ```
 //! # let folder = std::env::temp_dir().join(format!("towline-doc-{}", std::process::id()));
@@ -28,8 +29,9 @@
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! [`Fit`] has a setting for everything else: losses, [regularizers](Regularizer), multiclass strategies, truncated losses,
-//! solvers and limits. Rows may also lie in memory ([`Rows`]). [`fit`] is the way in; the other modules are its parts.
+//! [`Fit`] has a setting for everything else: losses, [regularizers](Regularizer), multiclass strategies, truncated
+//! losses, solvers and limits. Rows may also lie in memory ([`Rows`]). [`fit`] is the way in; the other modules are its
+//! parts.
 mod base;
 mod data;
 mod engine;

@@ -1,6 +1,7 @@
 //! Objectives and weights agree with LIBLINEAR, scikit-learn and SciPy, for every loss, on extracts of real data sets.
 //!
-//! `benchmarks/reference.py` made the extracts and solved the problems; `tests/data/README.md` says where the data is from.
+//! `benchmarks/reference.py` made the extracts and solved the problems; `tests/data/README.md` says where the data is
+//! from.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Objectives of many classes agree with LIBLINEAR and scikit-learn on extracts of real data sets; `benchmarks/reference_classes.py` made and solved them.
+//! Objectives of many classes agree with LIBLINEAR and scikit-learn on extracts of real data sets;
+//! `benchmarks/reference_classes.py` made and solved them.
 use std::path::Path;
 use std::sync::Arc;
 

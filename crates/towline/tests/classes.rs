@@ -1,4 +1,5 @@
-//! Many classes: every way to tell them apart reaches its certified optimum, in memory and out of core, with every order and selection.
+//! Many classes: every way to tell them apart reaches its certified optimum, in memory and out of core, with every
+//! order and selection.
 //!
 //! As in `training.rs`, both sides of the duality gap are computed anew from the definitions.
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Coordinate descent on columns ends at the certified optimum that dual coordinate descent ends at, in memory and out of core, inside its budget.
+//! Coordinate descent on columns ends at the certified optimum that dual coordinate descent ends at, in memory and out
+//! of core, inside its budget.
 mod rows;
 
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Rows that do not fit into memory do so with few of their features: the same certified optimum in fewer passes, inside the budget.
+//! Rows that do not fit into memory do so with few of their features: the same certified optimum in fewer passes,
+//! inside the budget.
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo, ValueKind};

@@ -1,4 +1,5 @@
-//! The front door leads to what stands behind it: each setting gives the objective and the optimum of the lower-level entry.
+//! The front door leads to what stands behind it: each setting gives the objective and the optimum of the lower-level
+//! entry.
 mod front;
 mod labelled;
 

@@ -226,7 +226,8 @@ fn where_most_rows_matter_the_series_goes_on_by_blocks() {
         assert!(seen.notes[0].contains("block by block"), "{:?}", seen.notes);
         let certificate = whole.certificate;
         assert!(certificate.relative_gap() <= 1e-4 && certificate.support > 2500, "{name}: {certificate:?}");
-        // Its own dual variables are the end of the series: whoever goes on from them begins with blocks, and has nothing left to do.
+        // Its own dual variables are the end of the series: whoever goes on from them begins with blocks, and has
+        // nothing left to do.
         let duals = whole.duals.values().unwrap();
         let (again, seen) = in_little_memory(&store, (&objective, primal), Some(duals), usize::MAX);
         let (a, b) = (certificate.objective, again.certificate.objective);

@@ -1,7 +1,7 @@
 //! A run that has to end does so soon, wherever it is, and what it returns is certified all the same.
 //!
-//! No clock is involved: a request to stop makes itself at the k-th look, for every k of a short run. What is done after it is counted in looks, each of
-//! which stands for a bounded amount of work, and in blocks that are read.
+//! No clock is involved: a request to stop makes itself at the k-th look, for every k of a short run. What is done
+//! after it is counted in looks, each of which stands for a bounded amount of work, and in blocks that are read.
 mod labelled;
 
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use towline::store::{BlockId, BlockInfo, BlockStore, MemoryStore, ReadBuffers, S
 use towline::trainer::{Plan, Solver, Status, Task, TrainError, TrainOptions, Trained, train_all};
 
 const ROWS: usize = 300;
-/// Looks after the request, at most: each scan, sweep and factorisation that ends the run has one or two, for each of its models.
+/// Looks after the request, at most: each scan, sweep and factorisation that ends the run has one or two, for each of
+/// its models.
 const MOST_LOOKS: u64 = 60;
 
 /// Counts the blocks that are read.

@@ -1,4 +1,5 @@
-//! Crammer–Singer with so many classes that dual variables are kept as pairs: the optimum from the definitions, the budget, and going on.
+//! Crammer–Singer with so many classes that dual variables are kept as pairs: the optimum from the definitions, the
+//! budget, and going on.
 mod labelled;
 
 use std::sync::Arc;
@@ -143,7 +144,8 @@ fn a_run_goes_on_from_pairs_in_a_checkpoint() {
     }
 }
 
-/// Where each row has columns of its own, all other classes are alike for it, and none of its dual variables is 0 at the optimum.
+/// Where each row has columns of its own, all other classes are alike for it, and none of its dual variables is 0 at
+/// the optimum.
 #[test]
 fn rows_with_all_classes_are_kept_or_the_budget_is_said_to_be_too_small() {
     let rows: Vec<PlainRow> = (0..200u32)

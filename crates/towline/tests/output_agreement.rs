@@ -1,5 +1,6 @@
-//! Several targets, and softmax with other penalties, agree with scikit-learn and with a dense proximal gradient method on extracts of real data
-//! sets, in one block and in about ten; `benchmarks/reference_outputs.py` made and solved them.
+//! Several targets, and softmax with other penalties, agree with scikit-learn and with a dense proximal gradient method
+//! on extracts of real data sets, in one block and in about ten; `benchmarks/reference_outputs.py` made and solved
+//! them.
 use std::path::Path;
 use std::sync::Arc;
 

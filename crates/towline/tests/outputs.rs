@@ -1,5 +1,5 @@
-//! Several outputs in one objective, softmax and several numbers, with every penalty: a certified optimum in memory and out of core, on which a
-//! plain dense solver agrees.
+//! Several outputs in one objective, softmax and several numbers, with every penalty: a certified optimum in memory and
+//! out of core, on which a plain dense solver agrees.
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo};

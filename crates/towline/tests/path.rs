@@ -1,4 +1,5 @@
-//! Paths begin exactly where the first weight leaves 0, and every point is the optimum that a run of its own would find.
+//! Paths begin exactly where the first weight leaves 0, and every point is the optimum that a run of its own would
+//! find.
 mod rows;
 
 use std::sync::Arc;

@@ -152,8 +152,8 @@ fn l1_leaves_out_what_explains_nothing() {
     assert!((5..COLUMNS - 2).contains(&zeros), "{zeros} of {COLUMNS} weights are 0");
 }
 
-/// Every feature is in two rows, in different blocks, that want it to be 2 and 0: `min |w| + ½(w - 2)² + ½w²` for each, which is 1.75 at w = ½. Every block has ten features, and wants
-/// half of them to be 2.
+/// Every feature is in two rows, in different blocks, that want it to be 2 and 0: `min |w| + ½(w - 2)² + ½w²` for each,
+/// which is 1.75 at w = ½. Every block has ten features, and wants half of them to be 2.
 fn torn_apart(features: usize) -> Arc<MemoryStore> {
     let layout = Layout::new(false, ValueKind::F32);
     let block = |number: usize| {
@@ -174,9 +174,10 @@ fn run_by_blocks(store: &Arc<MemoryStore>, options: TrainOptions, centre: Centre
     train(store.clone(), &options, &Budget::new(least), &mut ()).unwrap()
 }
 
-/// DA-BCD and D-BCD side by side (Yen et al. 2015, figure 1 and section 4). The dual of a feature above is `min ½(β₁ - 2)² + ½β₂²` with `|β₁ + β₂| ≤ 1`. Block
-/// minimization without a proximal term goes to (1, 0), where neither block alone can move any further, and w swings between 0 and 1: D is 1.5 and F is 2 for ever,
-/// both a seventh of the optimum off it. Only blocks that are in memory together find the way out, which few do.
+/// DA-BCD and D-BCD side by side (Yen et al. 2015, figure 1 and section 4). The dual of a feature above is
+/// `min ½(β₁ - 2)² + ½β₂²` with `|β₁ + β₂| ≤ 1`. Block minimization without a proximal term goes to (1, 0), where
+/// neither block alone can move any further, and w swings between 0 and 1: D is 1.5 and F is 2 for ever, both a seventh
+/// of the optimum off it. Only blocks that are in memory together find the way out, which few do.
 #[test]
 fn without_the_proximal_term_blocks_get_stuck() {
     let features = 200;
@@ -202,7 +203,8 @@ fn without_the_proximal_term_blocks_get_stuck() {
     }
 }
 
-/// The same on rows like any others. The blocks are the same in all passes and each is solved, so what the first passes win is all that there is.
+/// The same on rows like any others. The blocks are the same in all passes and each is solved, so what the first passes
+/// win is all that there is.
 #[test]
 fn without_the_proximal_term_the_dual_objective_stops_rising() {
     let rows = rows(false);

@@ -1,4 +1,5 @@
-//! Objectives with other penalties agree with scikit-learn, celer, skglm, LIBLINEAR and SciPy's linear programs on extracts of real data sets, in memory and in ten blocks.
+//! Objectives with other penalties agree with scikit-learn, celer, skglm, LIBLINEAR and SciPy's linear programs on
+//! extracts of real data sets, in memory and in ten blocks.
 //!
 //! `benchmarks/reference.py` solved the problems; `tests/data/README.md` says where the data is from.
 use std::collections::BTreeSet;

@@ -298,7 +298,8 @@ proptest! {
                 let nothing = value(&plain, &objective, &vec![0.0; columns + 1]);
                 prop_assert!(f <= nothing * (1.0 + 1e-12) + 1e-300, "worse than no model: {f} {nothing}");
                 let gap = trained.certificate.objective - trained.certificate.dual_objective;
-                // Columns of 1e6 that say the same leave the ridge between them to the last digits: the status says so then.
+                // Columns of 1e6 that say the same leave the ridge between them to the last digits: the status says so
+                // then.
                 let certified = trained.status == Status::Converged || gap <= 1e-7 * nothing + 1e-4 * f;
                 prop_assert!(certified, "{} {:?} {:?}", ALL[at].name(), trained.status, trained.certificate);
                 prop_assert!((f - trained.certificate.objective).abs() <= 1e-6 * (f.abs() + 1e-6 * nothing));

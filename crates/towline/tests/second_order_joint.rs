@@ -1,4 +1,5 @@
-//! Softmax and Crammer–Singer by methods of second order: the optimum of coordinate descent, also on tables where that stands still.
+//! Softmax and Crammer–Singer by methods of second order: the optimum of coordinate descent, also on tables where that
+//! stands still.
 mod labelled;
 mod odd;
 

@@ -1,4 +1,5 @@
-//! Group lasso and the nuclear norm from sums over rows: the optimum of coordinate descent, from one scan, whatever the scale of columns.
+//! Group lasso and the nuclear norm from sums over rows: the optimum of coordinate descent, from one scan, whatever the
+//! scale of columns.
 mod labelled;
 
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use towline::trainer::{Choice, Solver, Status, TrainOptions, Trained, train};
 
 const COLUMNS: usize = 12;
 
-/// Numbers that follow two directions; columns are from 10^-stretch to 10^stretch, the last ones are constant and twice the same.
+/// Numbers that follow two directions; columns are from 10^-stretch to 10^stretch, the last ones are constant and twice
+/// the same.
 fn store(outputs: usize, rows: usize, stretch: i32) -> Arc<MemoryStore> {
     let mut random = Random(2);
     let layout = Layout::new(true, ValueKind::F32).with_targets(outputs as u32);

@@ -1,4 +1,5 @@
-//! Newton's method with l1 and elastic net reaches the certified optimum of the column solver, and on tables where that stands still.
+//! Newton's method with l1 and elastic net reaches the certified optimum of the column solver, and on tables where that
+//! stands still.
 mod labelled;
 mod odd;
 

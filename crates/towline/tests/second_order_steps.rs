@@ -1,4 +1,5 @@
-//! Solvers of second order on the way: they tell of each step, stop when asked to, start from what is known, and end where numbers end.
+//! Solvers of second order on the way: they tell of each step, stop when asked to, start from what is known, and end
+//! where numbers end.
 mod labelled;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Every composition of loss, order, cache and budget reaches the same certified optimum.
 //!
-//! The certificate itself is not trusted: both sides of the duality gap are computed anew here, densely and plainly. By weak
-//! duality a small gap proves the optimum, whatever the solver did.
+//! The certificate itself is not trusted: both sides of the duality gap are computed anew here, densely and plainly. By
+//! weak duality a small gap proves the optimum, whatever the solver did.
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo, ValueKind};

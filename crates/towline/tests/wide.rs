@@ -147,7 +147,8 @@ fn trained_store(folder: &Path, scale: Scale) -> Arc<DiskStore> {
     Arc::new(DiskStore::open(&store).unwrap())
 }
 
-/// One vector of weights is enough, in memory and out of core, from nothing and from dual variables, and the certificate still holds.
+/// One vector of weights is enough, in memory and out of core, from nothing and from dual variables, and the
+/// certificate still holds.
 #[test]
 fn weights_without_a_second_vector_reach_the_same_optimum() {
     let folder = tempfile::tempdir().unwrap();

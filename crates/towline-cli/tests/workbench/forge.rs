@@ -30,7 +30,8 @@ pub fn listed_file(store: &Path, list: &str, change: impl FnOnce(&mut Vec<u8>)) 
     });
 }
 
-/// Changes the block table. An entry has 40 bytes: offset, stored bytes, values (64 bits each), rows, file (32 bits each), 8 of nothing.
+/// Changes the block table. An entry has 40 bytes: offset, stored bytes, values (64 bits each), rows, file (32 bits
+/// each), 8 of nothing.
 pub fn table(store: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     listed_file(store, "table", change);
 }

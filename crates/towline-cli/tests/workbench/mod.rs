@@ -61,7 +61,8 @@ impl Workbench {
         said.stdout
     }
 
-    /// Runs the program to its end and watches the most memory that it has had, in bytes. What it takes in its last millisecond may be missed.
+    /// Runs the program to its end and watches the most memory that it has had, in bytes. What it takes in its last
+    /// millisecond may be missed.
     pub fn watched(&self, arguments: &str) -> (Said, u64) {
         let mut child = self.command(arguments);
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

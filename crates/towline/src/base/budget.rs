@@ -1,8 +1,8 @@
 //! Who holds how many bytes.
 //!
-//! Every structure that grows with the data asks the [`Budget`] first and keeps the [`Reservation`] beside the buffer that
-//! it pays for, so that freeing the buffer gives the bytes back. A refused reservation is an ordinary error that says what
-//! was wanted, by whom, and what would do.
+//! Every structure that grows with the data asks the [`Budget`] first and keeps the [`Reservation`] beside the buffer
+//! that it pays for, so that freeing the buffer gives the bytes back. A refused reservation is an ordinary error that
+//! says what was wanted, by whom, and what would do.
 //!
 //! ```
 //! use towline::budget::Budget;
@@ -78,8 +78,9 @@ impl Budget {
         Budget { ledger: Arc::default(), limit_bytes, program_bytes: 0 }
     }
 
-    /// A budget of `limit_bytes` for a whole process, whose program itself takes `program_bytes` whatever it does. Where that is more than there is,
-    /// every reservation is refused, and told what would be enough for the program and itself.
+    /// A budget of `limit_bytes` for a whole process, whose program itself takes `program_bytes` whatever it does.
+    /// Where that is more than there is, every reservation is refused, and told what would be enough for the program
+    /// and itself.
     pub fn of_process(limit_bytes: u64, program_bytes: u64) -> Self {
         let holders = BTreeMap::from([(PROGRAM, program_bytes)]);
         let ledger = Ledger { held_bytes: program_bytes, peak_bytes: program_bytes, holders };
@@ -103,8 +104,8 @@ impl Budget {
         Ok(reservation)
     }
 
-    /// The same, but few bytes are never refused: what a run asks for next is, and names a budget for all of it. For what comes before the
-    /// large part of a run.
+    /// The same, but few bytes are never refused: what a run asks for next is, and names a budget for all of it. For
+    /// what comes before the large part of a run.
     pub fn reserve_few(&self, purpose: &'static str, bytes: u64) -> Result<Reservation, BudgetError> {
         if bytes > FEW_BYTES {
             return self.reserve(purpose, bytes);

@@ -7,7 +7,8 @@ pub fn peak_memory_bytes() -> u64 {
     status.ok().and_then(|status| status.vmhwm).unwrap_or(0) * 1024
 }
 
-/// A budget that leaves the machine usable: half of what is free, the limits of the control group included, and at most 4 GiB.
+/// A budget that leaves the machine usable: half of what is free, the limits of the control group included, and at most
+/// 4 GiB.
 pub fn default_memory_bytes() -> u64 {
     use procfs::Current;
     let free = procfs::Meminfo::current().ok().and_then(|memory| memory.mem_available).unwrap_or(2 << 30);
@@ -15,8 +16,9 @@ pub fn default_memory_bytes() -> u64 {
     (free / 2).clamp(64 << 20, 4 << 30)
 }
 
-/// Gives memory that is free back to the system. An allocator keeps it where small pieces that are still used lie between, and the process would be larger than what the budget has
-/// counted: 120 MiB instead of 84 when ten classes on one index went on by blocks, in a budget of 63.
+/// Gives memory that is free back to the system. An allocator keeps it where small pieces that are still used lie
+/// between, and the process would be larger than what the budget has counted: 120 MiB instead of 84 when ten classes on
+/// one index went on by blocks, in a budget of 63.
 pub fn give_back_free_memory() {
     // SAFETY: only pages that no allocation uses are given back.
     #[cfg(target_env = "gnu")]

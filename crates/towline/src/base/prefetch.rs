@@ -13,8 +13,8 @@ pub fn prefetch<T>(slice: &[T], i: usize) {
     let _ = (slice, i);
 }
 
-/// `n` zeros in large pages where the system has them. Random access to a table of many megabytes otherwise spends more time on
-/// finding the page than on the access: packing the kernel data looked up features three times as slowly.
+/// `n` zeros in large pages where the system has them. Random access to a table of many megabytes otherwise spends more
+/// time on finding the page than on the access: packing the kernel data looked up features three times as slowly.
 pub fn large_zeroed<T: Clone + Default>(n: usize) -> Vec<T> {
     // The allocator hands out a table of this size as fresh zero pages, none of which has been touched yet.
     let table = vec![T::default(); n];

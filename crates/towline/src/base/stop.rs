@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A request to stop, shared by whoever makes it and the run that looks for it.
 ///
-/// Runs look every some million values, and in between two blocks: whoever asks is answered within a fraction of a second.
+/// Runs look every some million values, and in between two blocks: whoever asks is answered within a fraction of a
+/// second.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<State>);
 

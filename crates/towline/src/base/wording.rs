@@ -1,8 +1,8 @@
 //! How messages name what a user can set.
 //!
-//! Errors and notes of this library name the settings of its builders in backticks, with a value in parentheses where one
-//! is meant: "use `` `memory(4194304)` `` or more", "leave `` `truncate` `` out". A program with its own names for them,
-//! such as options of a command line or arguments of Python, puts those in their place with [`reword`].
+//! Errors and notes of this library name the settings of its builders in backticks, with a value in parentheses where
+//! one is meant: "use `` `memory(4194304)` `` or more", "leave `` `truncate` `` out". A program with its own names for
+//! them, such as options of a command line or arguments of Python, puts those in their place with [`reword`].
 //!
 //! ```
 //! use towline::wording::reword;
@@ -23,8 +23,8 @@ pub const NAMES: &[&str] = &[
     "verify", "warm_start", "weight", "working_set",
 ];
 
-/// Replaces each setting that `message` names by what `say` calls it, given its name and value. What is in backticks and is
-/// no setting, such as a name out of the user's data, stays.
+/// Replaces each setting that `message` names by what `say` calls it, given its name and value. What is in backticks
+/// and is no setting, such as a name out of the user's data, stays.
 pub fn reword(message: &str, mut say: impl FnMut(&str, Option<&str>) -> String) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;

@@ -5,7 +5,8 @@
 //! 1-10 15
 //! 11-14 weight=2
 //! ```
-//! Words are separated by spaces, or by tabs where the line has one, so that names may contain spaces. A feature that no line names is a group of its own, of weight 1.
+//! Words are separated by spaces, or by tabs where the line has one, so that names may contain spaces. A feature that
+//! no line names is a group of its own, of weight 1.
 use rustc_hash::FxHashMap;
 
 use crate::penalty::{GroupMap, PenaltyError};

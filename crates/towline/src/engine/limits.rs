@@ -59,8 +59,8 @@ impl Watch {
         self.look().map_or(Ok(()), |status| Err(TrainError::Stopped(status)))
     }
 
-    /// Whether work without which there is no model at all goes on, now that the run has to end. Whoever interrupts a run waits for its end; a limit that
-    /// was too small for the data still has a model in the end.
+    /// Whether work without which there is no model at all goes on, now that the run has to end. Whoever interrupts a
+    /// run waits for its end; a limit that was too small for the data still has a model in the end.
     pub fn lets_end(&self, status: Status) -> bool {
         status != Status::Interrupted || !self.is_grace_over()
     }

@@ -1,4 +1,5 @@
-//! What all methods share: the objective, limits and cost of a run, dual variables, certificates, problems of rows in memory.
+//! What all methods share: the objective, limits and cost of a run, dual variables, certificates, problems of rows in
+//! memory.
 mod after;
 mod baseline;
 mod ceiling;

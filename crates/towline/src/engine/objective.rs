@@ -7,7 +7,8 @@ use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
 pub use crate::targets::{Classes, Multiclass, TargetError, Targets};
 
-/// Classes from which on dual variables are kept as pairs: for fewer a row of all of them takes less than what is planned for pairs.
+/// Classes from which on dual variables are kept as pairs: for fewer a row of all of them takes less than what is
+/// planned for pairs.
 const FEWEST_FOR_PAIRS: usize = 20;
 
 /// What is minimised.
@@ -25,7 +26,8 @@ pub struct Objective {
     /// Whether the weight of the constant feature is free of the penalty.
     #[serde(default)]
     pub intercept: bool,
-    /// Losses are cut off at 1 + this (IBCD, equation 1), which makes F a series of convex problems; see [`crate::truncation`].
+    /// Losses are cut off at 1 + this (IBCD, equation 1), which makes F a series of convex problems; see
+    /// [`crate::truncation`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncate: Option<f64>,
     /// How labels become targets.
@@ -62,7 +64,8 @@ impl Objective {
         }
     }
 
-    /// Whether most dual variables of a row are 0 at the optimum, and so many that pairs of class and value take less room.
+    /// Whether most dual variables of a row are 0 at the optimum, and so many that pairs of class and value take less
+    /// room.
     pub fn has_sparse_duals(&self) -> bool {
         self.targets.multiclass() == Some(Multiclass::CrammerSinger) && self.width() >= FEWEST_FOR_PAIRS
     }
@@ -90,7 +93,8 @@ impl Objective {
         self.row(info).1
     }
 
-    /// Appends what the margins of a row should be, and returns its weight: the number of its class, or all its targets. None for rows of no known class.
+    /// Appends what the margins of a row should be, and returns its weight: the number of its class, or all its
+    /// targets. None for rows of no known class.
     pub fn goal(&self, info: &RowInfo, further: &[f64], out: &mut Vec<f64>) -> Option<f64> {
         if let Targets::Several { .. } = self.targets {
             out.push(info.label);

@@ -17,7 +17,8 @@ pub struct Step {
     pub cost: Cost,
     /// D as the sum of gains, without a scan; none from a method without dual variables.
     pub dual_objective: Option<f64>,
-    /// The relative gap between the weights with which the last pass began and this dual objective, where it was computed.
+    /// The relative gap between the weights with which the last pass began and this dual objective, where it was
+    /// computed.
     pub gap_estimate: Option<f64>,
     /// The newest certificate.
     pub certificate: Option<Certificate>,
@@ -28,7 +29,8 @@ pub trait Observer {
     /// Called after every step, with the weights as they are.
     fn step(&mut self, step: &Step, weights: &WeightsNow);
 
-    /// Called where a series of convex problems is solved, after each of them, with the objective that the series minimises.
+    /// Called where a series of convex problems is solved, after each of them, with the objective that the series
+    /// minimises.
     fn problem_solved(&mut self, objective: f64, weights: &[f64]) {
         let _ = (objective, weights);
     }

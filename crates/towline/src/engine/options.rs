@@ -33,9 +33,11 @@ pub struct TrainOptions {
     pub centre: Centre,
     /// Which solver runs.
     pub solver: Solver,
-    /// Coordinate descent gives up when it is expected to take more sweeps than this from now on: another solver would not take as long.
+    /// Coordinate descent gives up when it is expected to take more sweeps than this from now on: another solver would
+    /// not take as long.
     pub patience: Option<f64>,
-    /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for penalties that make weights 0.
+    /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for
+    /// penalties that make weights 0.
     pub working_set: bool,
     /// Threads, among which models are shared out. They change nothing but the time.
     pub threads: usize,
@@ -86,8 +88,8 @@ pub enum Centre {
     /// When every row has had its turn (DA-BCD, Algorithm 2, with one pass per proximal step).
     #[default]
     AfterPass,
-    /// After every sweep over the resident rows, until it stays where it is: then the problem (7) of those rows is solved, in which there is no
-    /// proximal term. That is D-BCD, Algorithm 1, on blocks that are the same in all passes. Nothing makes it converge for penalties that are
-    /// not strongly convex; it is here for comparison.
+    /// After every sweep over the resident rows, until it stays where it is: then the problem (7) of those rows is
+    /// solved, in which there is no proximal term. That is D-BCD, Algorithm 1, on blocks that are the same in all
+    /// passes. Nothing makes it converge for penalties that are not strongly convex; it is here for comparison.
     UntilSolved,
 }

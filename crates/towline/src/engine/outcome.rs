@@ -48,7 +48,8 @@ pub struct Trained {
     pub weights: Vec<f64>,
     /// The dual variable of each row, by its position in the store; none from a method without them.
     pub duals: Duals,
-    /// Σ βx by column, the constant feature last, where the weights are not just that; none from a method without dual variables.
+    /// Σ βx by column, the constant feature last, where the weights are not just that; none from a method without dual
+    /// variables.
     pub sums: Vec<f64>,
     /// How it ended.
     pub status: Status,
@@ -63,7 +64,8 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Forgets what only another run would need: among many models, that is much, and it has been saved where that was asked for.
+    /// Forgets what only another run would need: among many models, that is much, and it has been saved where that was
+    /// asked for.
     pub fn keep_only_weights(&mut self) {
         (self.duals, self.sums) = (Duals::in_memory(0), Vec::new());
     }

@@ -17,7 +17,8 @@ pub struct Plan {
     pub budget_bytes: u64,
     /// What is taken before: by the program itself, and by what it knows of the store.
     pub program_bytes: u64,
-    /// For each model w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its centre and last step.
+    /// For each model w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its
+    /// centre and last step.
     pub weight_bytes: u64,
     /// The weights of models that were trained before, while the last ones train.
     pub finished_bytes: u64,
@@ -53,9 +54,11 @@ pub struct Plan {
     pub pass_bytes: u64,
     /// The least budget that would work.
     pub least_bytes: u64,
-    /// Whether weights do without the sum that a certificate computes anew, since that leaves more rows in memory, or is all that there is room for.
+    /// Whether weights do without the sum that a certificate computes anew, since that leaves more rows in memory, or
+    /// is all that there is room for.
     pub is_lean: bool,
-    /// What is taken of the dual variables and of the resident rows only when rows have more classes than their slots hold.
+    /// What is taken of the dual variables and of the resident rows only when rows have more classes than their slots
+    /// hold.
     #[serde(skip)]
     pub(crate) later_bytes: [u64; 2],
 }
@@ -110,13 +113,15 @@ impl Plan {
         }
     }
 
-    /// Rows and values that may stay when new blocks come: this share, unless the largest block would not fit beside them.
+    /// Rows and values that may stay when new blocks come: this share, unless the largest block would not fit beside
+    /// them.
     pub fn cache_room(&self, share: f64) -> (u64, u64) {
         let part = |all: u64, block: u64| ((all as f64 * share) as u64).min(all.saturating_sub(block));
         (part(self.resident_rows, self.largest_block.0), part(self.resident_values, self.largest_block.1))
     }
 
-    /// Takes from the budget what the plan says, except for read-ahead and rows with many classes, which pay for themselves.
+    /// Takes from the budget what the plan says, except for read-ahead and rows with many classes, which pay for
+    /// themselves.
     pub fn reserve(&self, budget: &Budget) -> Result<[Reservation; 4], BudgetError> {
         Ok([
             budget.reserve("weights", self.weight_bytes + self.finished_bytes)?,

@@ -56,13 +56,14 @@ impl Residents {
         self.positions.push(position);
     }
 
-    /// Lays the values out by column besides, if they are not. The caller has paid for it ([`Layout::transposed_bytes`]).
+    /// Lays the values out by column besides, if they are not. The caller has paid for it
+    /// ([`Layout::transposed_bytes`]).
     pub fn turn(&mut self) {
         self.columns.get_or_insert_with(|| Arc::new(self.block.transposed()));
     }
 
-    /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from now on, so that nothing but the rows
-    /// that stay is copied. Leaves the old arena in its place, empty.
+    /// New rows come, and of those that are here the marked ones stay, behind the new ones: `rows` is the arena from
+    /// now on, so that nothing but the rows that stay is copied. Leaves the old arena in its place, empty.
     pub fn change(&mut self, rows: &mut Block, keep: &[bool]) {
         let mut sq_norms: Vec<f64> = (0..rows.rows()).map(|i| rows.row(i).sq_norm()).collect();
         let mut positions: Vec<u64> = (0..rows.rows()).map(|i| rows.info(i).id).collect();

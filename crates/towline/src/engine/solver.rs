@@ -15,7 +15,8 @@ pub enum Solver {
     Columns,
     /// Normal equations from one scan, for the squared loss ([`crate::second_order`]).
     Gram,
-    /// Newton's method, for losses with a continuous slope: with the exact Hessian where it fits, else by conjugate gradients.
+    /// Newton's method, for losses with a continuous slope: with the exact Hessian where it fits, else by conjugate
+    /// gradients.
     Newton,
     /// The method of multipliers with Newton steps, for the losses hinge and epsilon-insensitive.
     Multipliers,

@@ -1,7 +1,7 @@
 //! Dual coordinate descent over the resident rows of one model (Hsieh et al. 2008, Algorithm 1; any loss).
 //!
-//! One visit: z = w·x_i, the β that maximises the dual over row i alone, w ← w + (β_new - β)x_i. Nothing else happens in the
-//! loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
+//! One visit: z = w·x_i, the β that maximises the dual over row i alone, w ← w + (β_new - β)x_i. Nothing else happens
+//! in the loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
 use crate::block::Row;
 use crate::loss::Loss;
 use crate::order::{Order, Visit};

@@ -89,7 +89,8 @@ pub(crate) fn position_of(names: &[String], name: &str) -> Option<usize> {
 }
 
 impl Targets {
-    /// Two classes: the positive one is the one asked for, or the larger of two labels (for names, the later one in the alphabet).
+    /// Two classes: the positive one is the one asked for, or the larger of two labels (for names, the later one in the
+    /// alphabet).
     pub fn binary(labels: &LabelSummary, positive: Option<&str>) -> Result<Targets, TargetError> {
         let classes = Classes::of(labels)?;
         let chosen = match positive {

@@ -19,7 +19,8 @@ pub struct Task {
     pub rows: Option<Arc<dyn RowFilter>>,
     /// Dual variables to start from. They are brought within their bounds.
     pub start: Option<Start>,
-    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty than ½‖w‖².
+    /// Weights to start from, by column, where the dual variables alone do not determine them: with any other penalty
+    /// than ½‖w‖².
     pub start_weights: Vec<f64>,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,

@@ -52,7 +52,8 @@ impl PathState {
         PathState { models: 1, along: along.into_iter().collect() }
     }
 
-    /// How many of `size` models that fit at a time train together, and how many of them are told of at once: whole points.
+    /// How many of `size` models that fit at a time train together, and how many of them are told of at once: whole
+    /// points.
     pub(crate) fn wave(&self, size: usize) -> usize {
         (size / self.models).max(1) * self.models
     }

@@ -1,6 +1,7 @@
 //! Where runs keep their dual variables, and what another run starts from.
 //!
-//! They lie beside the model in `MODEL.duals`: those of the only model, or of all of them where each class has a model of its own.
+//! They lie beside the model in `MODEL.duals`: those of the only model, or of all of them where each class has a model
+//! of its own.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

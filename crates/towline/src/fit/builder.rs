@@ -16,9 +16,9 @@ use crate::task::Task;
 
 /// What to fit and how: the front door of the library.
 ///
-/// It minimises `F(w) = R(w) + C Σ L(y_i, w·x_i)` exactly, to a relative duality gap, inside a memory budget. What is not set
-/// follows from the data: the loss from the labels, the solver from shape, budget and progress, an intercept for tables
-/// (CSV, Parquet, Arrow, dense arrays) and none for libsvm and CSR rows.
+/// It minimises `F(w) = R(w) + C Σ L(y_i, w·x_i)` exactly, to a relative duality gap, inside a memory budget. What is
+/// not set follows from the data: the loss from the labels, the solver from shape, budget and progress, an intercept
+/// for tables (CSV, Parquet, Arrow, dense arrays) and none for libsvm and CSR rows.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -94,7 +94,8 @@ impl Fit {
         self
     }
 
-    /// The groups of the group lasso: the path of a file, or a map. With several outputs each feature is one by default.
+    /// The groups of the group lasso: the path of a file, or a map. With several outputs each feature is one by
+    /// default.
     pub fn groups(mut self, groups: impl Into<Groups>) -> Fit {
         self.goal.penalty.groups = Some(groups.into());
         self

@@ -193,8 +193,8 @@ impl Data {
         Ok(budget.check("the model", 8 * outputs * (columns + 1) + made + 8 * columns)?)
     }
 
-    /// The model of what was trained, in the user's own feature numbers or names, and how many columns an array of the same
-    /// features has: one more than the largest number.
+    /// The model of what was trained, in the user's own feature numbers or names, and how many columns an array of the
+    /// same features has: one more than the largest number.
     pub(super) fn model(
         &self,
         all: &[Trained],

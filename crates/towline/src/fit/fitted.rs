@@ -50,8 +50,8 @@ impl Deref for Fitted {
 }
 
 impl Model {
-    /// The certificate: the objective is at most this part above the optimum. Of several models the widest; NaN for a stream, which
-    /// cannot be looked at twice.
+    /// The certificate: the objective is at most this part above the optimum. Of several models the widest; NaN for a
+    /// stream, which cannot be looked at twice.
     pub fn gap(&self) -> f64 {
         let header = &self.header;
         let all = header.certificates.iter().chain(&header.certificate);

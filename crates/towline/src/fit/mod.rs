@@ -5,8 +5,8 @@
 //! Rows::dense, Rows::csr ─────────┴► Fit … .run(&data) ─► Fitted: gap, save, predict
 //!                                         .path()  .cross_validate()  .stream()
 //! ```
-//! The command line and the Python package are built on this module: the choice of method and trainer, what a run starts from,
-//! the points of a path and the folds of a validation are decided here, for all of them.
+//! The command line and the Python package are built on this module: the choice of method and trainer, what a run
+//! starts from, the points of a path and the folds of a validation are decided here, for all of them.
 mod begin;
 mod builder;
 pub mod cv;

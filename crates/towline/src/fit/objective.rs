@@ -35,8 +35,8 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    /// Which constant there is: an intercept for tables, as their users expect, unless something else is asked for. Where the
-    /// method can have no intercept, a constant feature of 1 takes the place of one that nobody asked for.
+    /// Which constant there is: an intercept for tables, as their users expect, unless something else is asked for.
+    /// Where the method can have no intercept, a constant feature of 1 takes the place of one that nobody asked for.
     pub fn constant(&self, is_table: bool, can_be_free: bool) -> Constant {
         match self.constant {
             Some(constant) => constant,

@@ -84,8 +84,9 @@ impl Fit {
         prepared.fitted(trained)
     }
 
-    /// Trains with a loss of your own, by dual coordinate descent. What labels are follows from [`task`](Fit::task) and from
-    /// themselves; there is one output, or one for each class. Weights are by column, that of the constant feature last.
+    /// Trains with a loss of your own, by dual coordinate descent. What labels are follows from [`task`](Fit::task) and
+    /// from themselves; there is one output, or one for each class. Weights are by column, that of the constant feature
+    /// last.
     ///
     /// There is no model to save: its file could not name the loss.
     pub fn run_own_loss<L: Loss>(
@@ -109,8 +110,8 @@ impl Fit {
         Ok(train_own_loss(prepared.data.store(), loss, options, &prepared.budget, observer)?)
     }
 
-    /// Fits a model and writes it to a file, without ever holding it in memory beside the weights. The state of the run is kept
-    /// beside it, and the same call goes on from there after an interruption.
+    /// Fits a model and writes it to a file, without ever holding it in memory beside the weights. The state of the run
+    /// is kept beside it, and the same call goes on from there after an interruption.
     pub fn run_to(
         &self,
         data: impl Into<Data>,

@@ -271,7 +271,8 @@ impl Fit {
     }
 }
 
-/// Whether `store` has an index that is not out of date, and more rows than a few times its features: what an index is made for.
+/// Whether `store` has an index that is not out of date, and more rows than a few times its features: what an index is
+/// made for.
 fn suits_index(store: &DiskStore, notes: &mut Vec<String>) -> Result<bool, FitError> {
     let shape = store.shape();
     let is_current = |index: &IndexManifest| index.is_of(&StoreFingerprint::of(store.manifest()));

@@ -70,8 +70,8 @@ impl Rows {
         })
     }
 
-    /// A matrix in compressed sparse rows: where each row starts, and one past the end of the last; the column of each value, ascending in a row;
-    /// the values; how many columns there are.
+    /// A matrix in compressed sparse rows: where each row starts, and one past the end of the last; the column of each
+    /// value, ascending in a row; the values; how many columns there are.
     pub fn csr<T: Value>(
         starts: &[usize],
         indices: impl Into<Vec<u32>>,

@@ -118,8 +118,8 @@ impl Fit {
         self
     }
 
-    /// Keeps the state of the run beside this model file, `MODEL.duals`, at least once a pass. A later fit with the same objective on
-    /// the same store goes on from there.
+    /// Keeps the state of the run beside this model file, `MODEL.duals`, at least once a pass. A later fit with the
+    /// same objective on the same store goes on from there.
     pub fn checkpoint(mut self, model: impl Into<PathBuf>) -> Fit {
         self.checkpoint = Some(model.into());
         self

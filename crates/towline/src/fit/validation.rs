@@ -80,7 +80,8 @@ impl CrossValidation {
         self
     }
 
-    /// A folder for unfinished models of a store: the same call goes on from there after an interruption. It is gone in the end.
+    /// A folder for unfinished models of a store: the same call goes on from there after an interruption. It is gone in
+    /// the end.
     pub fn checkpoint(mut self, folder: impl Into<PathBuf>) -> CrossValidation {
         self.folder = Some(folder.into());
         self

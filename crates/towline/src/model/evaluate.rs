@@ -16,7 +16,8 @@ pub struct BinaryQuality {
     pub recall: f64,
     /// The harmonic mean of precision and recall.
     pub f1: f64,
-    /// The probability that a positive row has a higher score than a negative one; ties count half. `None` if a class is missing.
+    /// The probability that a positive row has a higher score than a negative one; ties count half. `None` if a class
+    /// is missing.
     pub auc: Option<f64>,
     /// Mean of -log of the probability given to the true class, for the logistic loss.
     pub log_loss: Option<f64>,
@@ -186,7 +187,8 @@ impl ClassCounts {
         ClassCounts { classes: classes.to_vec(), confusion, unknown: 0, log_loss: probabilities.then_some(0.0) }
     }
 
-    /// Adds a row: its true class, if the model knows it, the predicted one, and the probability that the true one was given.
+    /// Adds a row: its true class, if the model knows it, the predicted one, and the probability that the true one was
+    /// given.
     pub fn add(&mut self, truth: Option<usize>, predicted: usize, probability: f64) {
         match truth {
             Some(truth) => self.confusion[truth][predicted] += 1,

@@ -6,8 +6,8 @@
 //! count x outputs x f64 weights │ CRC-32C of all of that, u32
 //! ```
 //! A model has one output, or one per class or target; the weights of a feature for all of them lie side by side.
-//! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only rows scaled to unit
-//! length remain to be scaled, which [`Header::unit_rows`] says.
+//! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only
+//! rows scaled to unit length remain to be scaled, which [`Header::unit_rows`] says.
 pub mod evaluate;
 pub mod export;
 mod file;
@@ -47,7 +47,8 @@ pub struct Header {
     pub objective: Objective,
     /// How training ended.
     pub status: Status,
-    /// How good the model is; of several independent outputs, the sums of both sides. None for a stream, which cannot be looked at twice.
+    /// How good the model is; of several independent outputs, the sums of both sides. None for a stream, which cannot
+    /// be looked at twice.
     pub certificate: Option<Certificate>,
     /// How good each output is, where they are independent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -215,7 +216,8 @@ impl Data {
 }
 
 impl Model {
-    /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per class.
+    /// Names the weights of a training run on `store`: of one model with one output or several, or of one model per
+    /// class.
     pub fn new(trained: &[Trained], objective: &Objective, store: &DiskStore, map: &FeatureMap) -> Model {
         Model::assemble(trained, objective, Data::of(store.manifest()), |column| {
             (map.name(column), map.scaling(column))
@@ -258,7 +260,8 @@ impl Model {
         Model { header: Header::of(trained, objective, data, intercepts), features, weights }
     }
 
-    /// The features among the first `columns` that have a weight, and their weights for all outputs, in the order of a model.
+    /// The features among the first `columns` that have a weight, and their weights for all outputs, in the order of a
+    /// model.
     pub fn collect(
         features: Features,
         columns: usize,

@@ -37,7 +37,8 @@ enum Lookup<'a> {
 const TABLE_RATIO: u64 = 16;
 
 impl<'a> Scorer<'a> {
-    /// Prepares `model`. A table of all numbers is fastest; where there is no room for it, numbers are searched for in the model.
+    /// Prepares `model`. A table of all numbers is fastest; where there is no room for it, numbers are searched for in
+    /// the model.
     pub fn new(model: &'a Model, budget: &Budget) -> Result<Self, BudgetError> {
         let reserve = |bytes| budget.reserve_few("weights by feature", bytes);
         let (outputs, count) = (model.outputs(), model.features.len() as u64);
@@ -132,7 +133,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Weights by column for the rows of a store, whose features may be others than those of training, one per output side by side; and the intercepts.
+    /// Weights by column for the rows of a store, whose features may be others than those of training, one per output
+    /// side by side; and the intercepts.
     ///
     /// Rows of the store are scaled already, so scaling is taken out of the weights again.
     pub fn for_store(&self, mut features: Columns) -> Result<(Vec<f64>, Vec<f64>), StoreError> {
@@ -184,7 +186,8 @@ pub fn probability(score: f64) -> f64 {
     1.0 / (1.0 + (-score).exp())
 }
 
-/// Replaces the scores of a row by the probabilities of all classes: those of softmax, or those of the single models divided by their sum.
+/// Replaces the scores of a row by the probabilities of all classes: those of softmax, or those of the single models
+/// divided by their sum.
 pub fn probabilities(targets: &Targets, scores: &[f64], out: &mut Vec<f64>) {
     out.clear();
     match targets.multiclass() {

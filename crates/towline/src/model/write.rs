@@ -1,7 +1,7 @@
 //! Writing a model with the names of a store's features, in the memory of its weights and little more.
 //!
-//! The names come by in the order of columns, as often as needed. A model lists feature numbers in ascending order: as many as memory holds
-//! are picked in each round, the least of those that have not been written.
+//! The names come by in the order of columns, as often as needed. A model lists feature numbers in ascending order: as
+//! many as memory holds are picked in each round, the least of those that have not been written.
 use std::io;
 
 use super::file::{Checked, check_finite};
@@ -44,7 +44,8 @@ impl<'a> ModelWriter<'a> {
         Ok(ModelWriter { store, budget, paid })
     }
 
-    /// Writes the weights of a training run: of one model with one output or several, or of one model per class. Returns what is known of the model besides its weights, and how many features have one.
+    /// Writes the weights of a training run: of one model with one output or several, or of one model per class.
+    /// Returns what is known of the model besides its weights, and how many features have one.
     pub fn write(
         &mut self,
         trained: &[Trained],

@@ -29,7 +29,8 @@ impl Random {
     }
 }
 
-/// Sparse rows with labels -1 and +1 that a linear model explains, except for a part of them whose labels are turned round.
+/// Sparse rows with labels -1 and +1 that a linear model explains, except for a part of them whose labels are turned
+/// round.
 pub fn rows(count: usize, flipped: f64, seed: u64) -> Vec<PlainRow> {
     let mut random = Random(seed);
     let row = |id: usize| {

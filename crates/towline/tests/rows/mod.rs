@@ -1,4 +1,5 @@
-//! Rows whose labels are explained in part, for the tests of penalties. Every test file is a crate and uses a part of this.
+//! Rows whose labels are explained in part, for the tests of penalties. Every test file is a crate and uses a part of
+//! this.
 #![allow(dead_code)]
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Columns that are filled while rows come by, where it is known how many values each of them has: rows by column without the rows.
+//! Columns that are filled while rows come by, where it is known how many values each of them has: rows by column
+//! without the rows.
 use super::{Block, Layout, Values};
 
 /// Columns on their way.

@@ -25,7 +25,8 @@ impl<T> Cells<T> {
     /// The numbers of `owner`, without a copy.
     pub fn shared<O: AsRef<[T]> + Send + Sync + 'static>(owner: Arc<O>) -> Self {
         let numbers: *const [T] = (*owner).as_ref();
-        // SAFETY: what an Arc holds neither moves nor changes while there is more than one handle to it, and one stays beside the slice.
+        // SAFETY: what an Arc holds neither moves nor changes while there is more than one handle to it, and one stays
+        // beside the slice.
         Cells(Kind::Shared(Shared { numbers: unsafe { &*numbers }, _owner: owner }))
     }
 }

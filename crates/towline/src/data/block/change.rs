@@ -6,7 +6,8 @@ impl Block {
     ///
     /// # Panics
     /// If an index is not below [`Block::columns`], or the entries do not fit the layout: these are the invariants that
-    /// [`Row`](super::Row) relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data from outside is checked before it gets here.
+    /// [`Row`](super::Row) relies on, or if [`add_further`](Self::add_further) has not been told all its targets. Data
+    /// from outside is checked before it gets here.
     pub fn push(&mut self, info: RowInfo, entries: impl IntoIterator<Item = (u32, f64)>) {
         let (start, columns, dense) = (self.values(), self.columns, self.layout.dense);
         let indices = self.indices.own();
@@ -55,7 +56,8 @@ impl Block {
         self.push_info(info, end);
     }
 
-    /// Appends a row whose columns and values come apart: copied as arrays, which is several times as fast as pair by pair.
+    /// Appends a row whose columns and values come apart: copied as arrays, which is several times as fast as pair by
+    /// pair.
     ///
     /// # Panics
     /// As [`Block::push`], and if there are not as many values as columns.

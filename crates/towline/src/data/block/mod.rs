@@ -1,8 +1,8 @@
 //! How rows lie in memory: the only code that touches index and value arrays.
 //!
-//! A [`Block`] is an arena of rows with one [`Layout`]: decoding appends to it, [`Block::retain`] compacts it in place (SBM,
-//! section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only. The arrays may also be those of another
-//! program ([`Block::over`]), which stay where they are until the block is changed.
+//! A [`Block`] is an arena of rows with one [`Layout`]: decoding appends to it, [`Block::retain`] compacts it in place
+//! (SBM, section 5.1), and [`Block::row`] lends a row. Everything else in the library sees rows only. The arrays may
+//! also be those of another program ([`Block::over`]), which stay where they are until the block is changed.
 mod by_column;
 mod cells;
 mod change;

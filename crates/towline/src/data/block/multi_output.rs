@@ -1,7 +1,7 @@
 //! Products of a row with several weight vectors, which lie side by side for each column.
 //!
-//! Each vector adds its terms in the stored order, so results do not depend on how many sums are held in registers at a time, nor on the
-//! processor: wide registers are used where there are any, fused operations are not.
+//! Each vector adds its terms in the stored order, so results do not depend on how many sums are held in registers at a
+//! time, nor on the processor: wide registers are used where there are any, fused operations are not.
 use super::row::{Column, Kind, Row};
 use crate::prefetch::prefetch;
 
@@ -169,7 +169,8 @@ impl Row<'_> {
         in_layout!(self, entries => dot::<_, WIDE>(entries, self.columns, w, out));
     }
 
-    /// `w_jm ← w_jm + steps_m x_j` for the vectors m that are named, of `width` ones that lie side by side for each column.
+    /// `w_jm ← w_jm + steps_m x_j` for the vectors m that are named, of `width` ones that lie side by side for each
+    /// column.
     ///
     /// # Panics
     /// If `w` is shorter than that takes, or a vector is named that is not there.
@@ -222,7 +223,8 @@ unsafe fn add_steps<E: Entries, const N: usize>(entries: E, w: &mut [f64], width
     }
 }
 
-/// Takes `MOST` vectors at a time, the rest four by four. Where there is no fourth one, the weights of the next column take part, and what comes of them is thrown away.
+/// Takes `MOST` vectors at a time, the rest four by four. Where there is no fourth one, the weights of the next column
+/// take part, and what comes of them is thrown away.
 #[inline(always)]
 fn dot<E: Entries, const MOST: usize>(entries: E, columns: usize, w: &[f64], out: &mut [f64]) {
     let width = out.len();

@@ -1,8 +1,8 @@
 //! One row and the kernels that every solver is written with: dot, add, norm, iterate.
 //!
-//! A row knows the number of columns of its block, which is above each of its indices (the block checks that when rows come
-//! in). One comparison against the length of the dense vector therefore makes every access of the loop valid, and the loops
-//! themselves run without bounds checks.
+//! A row knows the number of columns of its block, which is above each of its indices (the block checks that when rows
+//! come in). One comparison against the length of the dense vector therefore makes every access of the loop valid, and
+//! the loops themselves run without bounds checks.
 
 /// A borrowed row: which columns, and which values.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,8 @@ impl<'a> Row<'a> {
         });
     }
 
-    /// Calls `f` with the column and value of each stored entry, in the stored order: [`Row::iter`] without a choice per entry.
+    /// Calls `f` with the column and value of each stored entry, in the stored order: [`Row::iter`] without a choice
+    /// per entry.
     #[inline]
     pub fn for_each(&self, mut f: impl FnMut(u32, f64)) {
         match self.kind {
@@ -179,8 +180,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Puts the values of columns from `first` on into `place`, as many as it has. `begin` is the first stored entry that is not below `first`; returns
-    /// the one for the columns behind.
+    /// Puts the values of columns from `first` on into `place`, as many as it has. `begin` is the first stored entry
+    /// that is not below `first`; returns the one for the columns behind.
     pub(crate) fn scatter(&self, begin: usize, first: usize, place: &mut [f64]) -> usize {
         let end = first + place.len();
         let mut at = begin;

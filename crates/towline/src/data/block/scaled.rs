@@ -2,8 +2,9 @@
 use super::{Block, Row, Values};
 
 impl Block {
-    /// Appends a row without what is known of it besides its values: those whose column has a place below [`Block::columns`], there and times the factor of the column. In a
-    /// dense block every place has its column, in order.
+    /// Appends a row without what is known of it besides its values: those whose column has a place below
+    /// [`Block::columns`], there and times the factor of the column. In a dense block every place has its column, in
+    /// order.
     ///
     /// # Panics
     /// If the block does not hold floats, or if there are fewer places or factors than the row has columns.
@@ -29,7 +30,8 @@ struct Scaled<'a> {
 }
 
 impl Scaled<'_> {
-    /// Returns where the row ends. Whether a value stays is as good as chance: all are written, and the next one over those that do not.
+    /// Returns where the row ends. Whether a value stays is as good as chance: all are written, and the next one over
+    /// those that do not.
     fn append<T: Copy + Default>(
         &self,
         indices: Option<&mut Vec<u32>>,

@@ -62,7 +62,8 @@ proptest! {
         }
     }
 
-    /// To the bit, for every number of vectors that registers are shared out for, with and without weights behind those of the last column.
+    /// To the bit, for every number of vectors that registers are shared out for, with and without weights behind those
+    /// of the last column.
     #[test]
     fn vectors_side_by_side_are_as_many_plain_loops(width in 1usize..70, more in 0usize..5, (which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 13).prop_map(move |r| (w, r)))) {
         let block = block(LAYOUTS[which], 13, &rows);

@@ -1,18 +1,22 @@
 //! Rows by column: the same values, those of a column side by side.
 //!
-//! A sparse block is turned a range of columns at a time: values that go to millions of places each miss every cache, and turning the kernel data took 6.7 s at once, 2.8 s by
-//! ranges, of which the system spends 1.3 s on clearing the new pages.
+//! A sparse block is turned a range of columns at a time: values that go to millions of places each miss every cache,
+//! and turning the kernel data took 6.7 s at once, 2.8 s by ranges, of which the system spends 1.3 s on clearing the
+//! new pages.
 //!
-//! The result is a block again, whose rows are the columns, so that the kernels of [`Row`](super::Row) serve both. It has no labels, weights, groups and ids.
+//! The result is a block again, whose rows are the columns, so that the kernels of [`Row`](super::Row) serve both. It
+//! has no labels, weights, groups and ids.
 use super::row::Column;
 use super::{Block, Cells, Columns, Layout, ValueKind, Values};
 
 /// Rows of a dense block that are turned at a time: a tile of them stays in the nearest cache.
 const TILE: usize = 16;
 
-/// Bytes of a range of columns: what stays near while it is filled. Pages count, too: each column of many values has one of its own that is written to.
+/// Bytes of a range of columns: what stays near while it is filled. Pages count, too: each column of many values has
+/// one of its own that is written to.
 const NEAR_BYTES: usize = 1 << 20;
-/// Values of a row in a range, on average and at least: going to every row for each range costs as much as a few of them.
+/// Values of a row in a range, on average and at least: going to every row for each range costs as much as a few of
+/// them.
 const OF_ROW: usize = 64;
 /// How many rows ahead values are asked for.
 const AHEAD: usize = 4;
@@ -106,7 +110,8 @@ impl Block {
         turned.indices = Columns::Narrow(Cells::from(indices));
     }
 
-    /// The ends of ranges of columns that are filled one after the other; all at once if the columns of a row are not in order.
+    /// The ends of ranges of columns that are filled one after the other; all at once if the columns of a row are not
+    /// in order.
     fn ranges<C: Column>(&self, columns: &[C], starts: &[usize], range: usize) -> Vec<usize> {
         let in_order = |i: usize| columns[self.start(i)..self.ends[i]].is_sorted_by_key(|j| j.place());
         let mut ranges = Vec::new();
@@ -122,7 +127,8 @@ impl Block {
         ranges
     }
 
-    /// Calls `f` with row, column and number of each entry, going over the rows once for each range of columns that ends before one of `ends`.
+    /// Calls `f` with row, column and number of each entry, going over the rows once for each range of columns that
+    /// ends before one of `ends`.
     fn for_each_by_range<C: Column>(&self, columns: &[C], ends: &[usize], mut f: impl FnMut(usize, usize, usize)) {
         let mut next: Vec<usize> = (0..self.rows()).map(|i| self.start(i)).collect();
         for &range in ends {

@@ -1,7 +1,8 @@
 //! `ω·x + b` for all features of the map at once, and the cosine of it.
 //!
-//! Everything is counted in turns, so that an angle is brought into range by taking away its nearest whole number. Each feature has a sum of its own,
-//! to which the values of a row are added in their order, and nothing is fused: whatever vectors a processor has, the bits are the same.
+//! Everything is counted in turns, so that an angle is brought into range by taking away its nearest whole number. Each
+//! feature has a sum of its own, to which the values of a row are added in their order, and nothing is fused: whatever
+//! vectors a processor has, the bits are the same.
 use super::FourierMap;
 
 /// The sums of one row.
@@ -30,7 +31,8 @@ impl Angles {
         self.turns.iter_mut().zip(frequencies).for_each(|(turns, &omega)| *turns += f64::from(omega) * value);
     }
 
-    /// Adds four values of the row, as if one after the other: the sums are read and written once instead of four times.
+    /// Adds four values of the row, as if one after the other: the sums are read and written once instead of four
+    /// times.
     pub fn add_four(&mut self, frequencies: [&[f32]; 4], values: [f64; 4]) {
         let n = self.turns.len();
         let [a, b, c, d] = frequencies.map(|part| &part[..n]);
@@ -53,7 +55,8 @@ impl Angles {
 /// `cos(2πt)` to 1e-13. A number too large to have a fraction has no angle either; it gives some number from -1 to 1.
 #[inline]
 fn cosine(turns: f64) -> f64 {
-    /// Adding it leaves no room for a fraction, which rounds to the nearest whole number; taking it away again is exact.
+    /// Adding it leaves no room for a fraction, which rounds to the nearest whole number; taking it away again is
+    /// exact.
     const NO_FRACTION: f64 = 6_755_399_441_055_744.0;
     /// (2π)^n / n! with alternating signs, for odd n: the sine of 2πq by Taylor's series, |q| ≤ 1/4.
     const SINE: [f64; 9] = [

@@ -1,17 +1,19 @@
 //! Blocks of a store, mapped. Its columns are known, so that their frequencies lie in one table.
 //!
-//! A store may hold the features of the map or the rows that they are made from. Features cost 4 bytes each on every pass; making them costs time for
-//! each value of a row and each feature. [`is_cheaper`] compares the two.
+//! A store may hold the features of the map or the rows that they are made from. Features cost 4 bytes each on every
+//! pass; making them costs time for each value of a row and each feature. [`is_cheaper`] compares the two.
 use super::FourierMap;
 use super::angles::Angles;
 use crate::block::{Block, Layout, Row, ValueKind};
 use crate::store::features::{FeatureMap, FeatureName};
 
-/// The most that the table of frequencies may take; those of further columns, which are the rarer ones, are made when they are needed.
+/// The most that the table of frequencies may take; those of further columns, which are the rarer ones, are made when
+/// they are needed.
 const MOST_TABLE_BYTES: u64 = 32 << 20;
 /// What a disk of 125 MB/s takes for a feature of 4 bytes.
 const READ_NANOSECONDS: f64 = 32.0;
-/// What a feature takes to make, and what each value of the row adds to it (`examples/read_store.rs` on stores of both kinds).
+/// What a feature takes to make, and what each value of the row adds to it (`examples/read_store.rs` on stores of both
+/// kinds).
 const MADE_NANOSECONDS: f64 = 5.0;
 const MADE_NANOSECONDS_PER_VALUE: f64 = 0.25;
 

@@ -1,13 +1,16 @@
-//! Random Fourier features (Rahimi & Recht 2007): rows of any features become dense rows, whose products are close to a Gaussian kernel.
+//! Random Fourier features (Rahimi & Recht 2007): rows of any features become dense rows, whose products are close to a
+//! Gaussian kernel.
 //!
 //! ```text
 //! z_k(x) = sqrt(2/D) cos(ω_k·x + b_k),   ω_k ~ N(0, 2γ I),   b_k ~ U(0, 2π)        E z(x)·z(y) = exp(-γ‖x - y‖²)
 //! ```
-//! ω is never stored: its entries for a feature come from the seed and the feature's own number or name. So the map is three numbers, it is the same for
-//! every file, and a feature that was not in the training data has its part all the same. The new features are numbered from 1 to D.
+//! ω is never stored: its entries for a feature come from the seed and the feature's own number or name. So the map is
+//! three numbers, it is the same for every file, and a feature that was not in the training data has its part all the
+//! same. The new features are numbered from 1 to D.
 //!
-//! Two things are mapped: rows on their way from a file to a model ([`crate::input::fourier`]), and blocks of a store, when they are written or each time that
-//! they are read ([`columns`]). Both end in the same sums and the same cosine (`angles`), so that they agree.
+//! Two things are mapped: rows on their way from a file to a model ([`crate::input::fourier`]), and blocks of a store,
+//! when they are written or each time that they are read ([`columns`]). Both end in the same sums and the same cosine
+//! (`angles`), so that they agree.
 mod angles;
 pub mod columns;
 

@@ -46,8 +46,8 @@ pub struct Built {
 /// A tree of fewer rows than this is not worth its root, unless the store has no more.
 const LEAST_TREE_ROWS: u64 = 256;
 
-/// Builds the index of `store` within `budget`; an index that is there is replaced once the new one is whole. `None` if it was stopped.
-/// `seen` is told the bytes of each block.
+/// Builds the index of `store` within `budget`; an index that is there is replaced once the new one is whole. `None` if
+/// it was stopped. `seen` is told the bytes of each block.
 pub fn build(
     store: &Arc<DiskStore>,
     options: &IndexOptions,

@@ -13,10 +13,12 @@ use crate::store::{ReadBuffers, StoreError};
 /// Bytes that a page takes besides its rows: its places in the two tables, and its block.
 const ENTRY_BYTES: u64 = 512;
 
-/// Pages are small, and what one leaves behind may be of no use to the next: after so much of the budget has left, free memory is given back.
+/// Pages are small, and what one leaves behind may be of no use to the next: after so much of the budget has left, free
+/// memory is given back.
 const LEFT_PART: u64 = 16;
 
-/// Pages of an index, as many as the budget has room for. Others take memory over from it with [`PageCache::make_room`].
+/// Pages of an index, as many as the budget has room for. Others take memory over from it with
+/// [`PageCache::make_room`].
 pub struct PageCache {
     forest: Arc<Forest>,
     budget: Budget,

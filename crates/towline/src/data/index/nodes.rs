@@ -74,8 +74,8 @@ impl Node {
     }
 }
 
-/// Parses a table and holds it against itself and against what the manifests say: every node but a root is the child of one before
-/// it, pages fill their file, and leaves hold as many rows as the store.
+/// Parses a table and holds it against itself and against what the manifests say: every node but a root is the child of
+/// one before it, pages fill their file, and leaves hold as many rows as the store.
 pub fn parse(bytes: &[u8], page_bytes: u64, store_rows: u64) -> Result<Vec<Node>, String> {
     let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
     if !rest.is_empty() || entries.len() >= NO_NODE as usize {

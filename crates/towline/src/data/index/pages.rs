@@ -97,7 +97,8 @@ impl PageWriter {
         Ok(())
     }
 
-    /// Makes the index whole: everything is synced, then one rename makes it visible. Returns its bytes on disk beside the manifest.
+    /// Makes the index whole: everything is synced, then one rename makes it visible. Returns its bytes on disk beside
+    /// the manifest.
     pub fn finish(
         mut self,
         store: &DiskStore,

@@ -1,7 +1,8 @@
 //! Which rows matter now: best bin first over the nodes of all trees (IBCD, sections 3.2, 4.1 and 4.3).
 //!
-//! A bin is the cell of a pivot. Its distance from the query is how far the query is from the boundary between it and the cell of the nearest
-//! pivot, and never less than that of the cell that it is a part of. Bins that certainly hold nothing are left out.
+//! A bin is the cell of a pivot. Its distance from the query is how far the query is from the boundary between it and
+//! the cell of the nearest pivot, and never less than that of the cell that it is a part of. Bins that certainly hold
+//! nothing are left out.
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -122,8 +123,8 @@ impl Search {
         self.settled.set(position, true);
     }
 
-    /// Looks for rows; `found` is told the page and the number of each one in it, and says whether there is room for more. They are settled then.
-    /// Asks `goes_on` before each page.
+    /// Looks for rows; `found` is told the page and the number of each one in it, and says whether there is room for
+    /// more. They are settled then. Asks `goes_on` before each page.
     pub fn ask(
         &mut self,
         question: &Question,
@@ -216,7 +217,8 @@ impl Search {
         for k in 0..pivots.rows() {
             let pivot = pivots.row(k);
             let (dot, length) = (pivot.dot(question.weights), pivot.sq_norm().sqrt());
-            // The constant feature moves the hyperplane away from the origin: what counts is where the pivot itself lies.
+            // The constant feature moves the hyperplane away from the origin: what counts is where the pivot itself
+            // lies.
             let cosine = (dot + constant(question.weights)) / (lengths[0] * length).max(f64::MIN_POSITIVE);
             self.distances.push((cosine * cosine, dot, length));
         }

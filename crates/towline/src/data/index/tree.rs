@@ -1,7 +1,8 @@
 //! One tree: rows go to the nearest of K pivots, again and again, until they fit into a leaf (IBCD, section 4.1).
 //!
-//! Near means a small angle between V(x) and V(p), a large `(x̂·p̂)²`. Pivots are rows drawn at random: as good as any rule that looks at all rows first, since the cells
-//! are cut again on the next level, and a draw costs nothing. Cells with few rows are given up and their rows go elsewhere.
+//! Near means a small angle between V(x) and V(p), a large `(x̂·p̂)²`. Pivots are rows drawn at random: as good as any
+//! rule that looks at all rows first, since the cells are cut again on the next level, and a draw costs nothing. Cells
+//! with few rows are given up and their rows go elsewhere.
 use std::collections::VecDeque;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +16,8 @@ use crate::store::StoreError;
 
 /// A leaf takes at most about this many bytes in memory: large enough for one read.
 pub const LEAF_BYTES: u64 = 96 << 10;
-/// Rows of a leaf, about, where they take fewer bytes than that: few enough that most of a visit is about rows that matter.
+/// Rows of a leaf, about, where they take fewer bytes than that: few enough that most of a visit is about rows that
+/// matter.
 pub const LEAF_ROWS: u64 = 256;
 /// A cell with less than this part of the mean is given up.
 const SMALL_CELL: usize = 8;

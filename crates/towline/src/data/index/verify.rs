@@ -5,8 +5,8 @@ use crate::block::Block;
 use crate::budget::Budget;
 use crate::store::{DiskStore, Fault, ReadBuffers, StoreError};
 
-/// Reads and decodes every page of the index of `store`, and lists what is broken: pages whose checksums do not hold, and rows that are not there once.
-/// `seen` is told the bytes of each page.
+/// Reads and decodes every page of the index of `store`, and lists what is broken: pages whose checksums do not hold,
+/// and rows that are not there once. `seen` is told the bytes of each page.
 pub fn verify(store: &DiskStore, budget: &Budget, mut seen: impl FnMut(u64)) -> Result<Vec<Fault>, StoreError> {
     let forest = match Forest::open(store, budget) {
         Ok(forest) => forest,

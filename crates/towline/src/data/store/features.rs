@@ -1,7 +1,7 @@
 //! `features.N.map`: which feature of the user each column is, and how it was scaled.
 //!
-//! There are two versions of the file: the one that is written (`chunks`), and the first one (`first`), which is still read.
-//! All columns can be held ([`FeatureMap`]), or come by in order ([`Columns`]).
+//! There are two versions of the file: the one that is written (`chunks`), and the first one (`first`), which is still
+//! read. All columns can be held ([`FeatureMap`]), or come by in order ([`Columns`]).
 mod chunks;
 mod columns;
 mod first;

@@ -1,4 +1,5 @@
-//! Rows that are made when they are read: a store of small rows looks like one of the random Fourier features that they are mapped to.
+//! Rows that are made when they are read: a store of small rows looks like one of the random Fourier features that they
+//! are mapped to.
 use std::sync::OnceLock;
 
 use super::features::{FeatureFiles, FeatureMap};
@@ -19,7 +20,8 @@ pub(super) struct LazyFourier {
 }
 
 impl LazyFourier {
-    /// If rows are made at all, what they are made from, and `infos` of blocks as they lie on disk, which become those of the made ones.
+    /// If rows are made at all, what they are made from, and `infos` of blocks as they lie on disk, which become those
+    /// of the made ones.
     pub fn new(manifest: &Manifest, infos: &mut [BlockInfo]) -> Option<LazyFourier> {
         let (map, stored) = (manifest.fourier?, manifest.made_from?);
         let largest = infos.iter().map(|info| info.resident_bytes(stored.layout)).max().unwrap_or(0);

@@ -11,8 +11,9 @@ use crate::block::Precision;
 use crate::block::{Layout, ValueKind};
 use crate::fourier::FourierMap;
 
-/// The newest version of the store format that this program reads. A store is written in the least version that knows what it holds, so that
-/// older programs read it where they can: 1, rows with several targets 2, rows that are mapped when they are read 3, feature maps of the second version 4.
+/// The newest version of the store format that this program reads. A store is written in the least version that knows
+/// what it holds, so that older programs read it where they can: 1, rows with several targets 2, rows that are mapped
+/// when they are read 3, feature maps of the second version 4.
 pub const VERSION: u64 = 4;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";

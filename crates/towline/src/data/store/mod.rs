@@ -112,7 +112,8 @@ pub trait BlockStore: Send + Sync {
         None
     }
 
-    /// The values of all rows by column, if they lie in memory like that: the rows that are resident have none of their own then.
+    /// The values of all rows by column, if they lie in memory like that: the rows that are resident have none of their
+    /// own then.
     fn resident_columns(&self) -> Option<&Arc<Block>> {
         None
     }

@@ -1,7 +1,7 @@
 //! Reading and decoding on a thread of its own, in the order that was asked for.
 //!
-//! The reader owns a fixed number of blocks that go round: it fills one, the consumer works on it and lets go of it, the
-//! reader fills it again. An error comes out in its place in the order; the reader does not hang and does not skip.
+//! The reader owns a fixed number of blocks that go round: it fills one, the consumer works on it and lets go of it,
+//! the reader fills it again. An error comes out in its place in the order; the reader does not hang and does not skip.
 use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -1,9 +1,8 @@
 //! Writing a store so that it exists whole or not at all.
 //!
-//! A new store grows in a folder of its own and is renamed when everything in it is synced. More rows for an old
-//! store go into
-//! files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a crash leaves
-//! behind is not part of any store, and the next writer removes it.
+//! A new store grows in a folder of its own and is renamed when everything in it is synced. More rows for an old store
+//! go into files that its manifest does not list; replacing the manifest makes them part of it in one step. Whatever a
+//! crash leaves behind is not part of any store, and the next writer removes it.
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -183,7 +182,8 @@ impl StoreWriter {
         CheckedFile::create(&self.folder, self.target.join(&name), name)
     }
 
-    /// Makes the store whole: everything is synced, then one rename makes it visible. `manifest` comes without its files.
+    /// Makes the store whole: everything is synced, then one rename makes it visible. `manifest` comes without its
+    /// files.
     pub fn finish(mut self, mut manifest: Manifest, feature_map: Option<CheckedFile>) -> Result<Manifest, StoreError> {
         self.close_block_file()?;
         let mut table = self.small_file("blocks", "tab")?;
@@ -256,7 +256,8 @@ impl BlockFile {
     fn write_back(&mut self) {
         if self.bytes - self.written_back >= WRITE_BACK_BYTES {
             let (from, length) = (self.written_back as i64, (self.bytes - self.written_back) as i64);
-            // SAFETY: a plain system call on a file that we own; its failure only means that the final sync takes longer.
+            // SAFETY: a plain system call on a file that we own; its failure only means that the final sync takes
+            // longer.
             unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, length, libc::SYNC_FILE_RANGE_WRITE) };
             self.written_back = self.bytes;
         }

@@ -1,11 +1,11 @@
 //! How far from the optimum w can be at most.
 //!
-//! For any w and any feasible β, `F(w) - D(β) ≥ F(w) - F(w*)`, with `D(β) = -½‖v‖² - Σ c_i L*(-β_i/c_i)`, `v = Σ β_i x_i`. One scan over
-//! all rows at a fixed w gives both sides exactly. v is summed anew, so rounding that has crept into w cannot hide: w is then
-//! replaced by v.
+//! For any w and any feasible β, `F(w) - D(β) ≥ F(w) - F(w*)`, with `D(β) = -½‖v‖² - Σ c_i L*(-β_i/c_i)`,
+//! `v = Σ β_i x_i`. One scan over all rows at a fixed w gives both sides exactly. v is summed anew, so rounding that
+//! has crept into w cannot hide: w is then replaced by v.
 //!
-//! The primal side may be any vector. The scan evaluates F at several multiples of w, which costs a few loss values a row,
-//! and the model is the best of them: far from the optimum, and at large C, that closes much of the gap.
+//! The primal side may be any vector. The scan evaluates F at several multiples of w, which costs a few loss values a
+//! row, and the model is the best of them: far from the optimum, and at large C, that closes much of the gap.
 pub(crate) mod proximal;
 pub(crate) mod support;
 
@@ -16,7 +16,8 @@ use crate::engine::certificate::support::SupportCount;
 use crate::loss::Loss;
 use crate::solver::RowState;
 
-/// Multiples of w that are tried. The first is w itself, the last is no model at all: a run that is stopped early is never worse than that.
+/// Multiples of w that are tried. The first is w itself, the last is no model at all: a run that is stopped early is
+/// never worse than that.
 const MULTIPLES: [f64; 9] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005, 0.0];
 
 /// The two sides of the duality gap.
@@ -125,7 +126,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Adds a row with its margin at w, and its part to `v`, which is Σ βx in the end. The last entry of both is for a constant feature of value `bias`.
+    /// Adds a row with its margin at w, and its part to `v`, which is Σ βx in the end. The last entry of both is for a
+    /// constant feature of value `bias`.
     #[inline]
     pub fn add<L: Loss>(&mut self, loss: L, row: Row, state: &RowState, w: &[f64], v: &mut [f64], bias: f64) -> f64 {
         let last = w.len() - 1;

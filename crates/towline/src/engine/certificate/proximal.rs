@@ -1,14 +1,16 @@
 //! How far from the optimum w can be at most, for any penalty.
 //!
-//! For any w and any β with R*(v) finite, `F(w) - D(β)` bounds what is above the optimum. Most penalties have a bounded domain of R*, which
-//! v reaches only at the optimum. Where v = Σ βx is outside, sβ is tried: s is the largest multiple that is feasible
-//! (Bonnefoy et al. 2015 scale residuals in the same way). v is known before the scan, so s is, and one scan is enough;
-//! it sums v anew, and where that asks for a smaller multiple s', `D(s'sβ) ≥ s'D(sβ)` since D is concave and D(0) ≥ 0.
+//! For any w and any β with R*(v) finite, `F(w) - D(β)` bounds what is above the optimum. Most penalties have a bounded
+//! domain of R*, which v reaches only at the optimum. Where v = Σ βx is outside, sβ is tried: s is the largest multiple
+//! that is feasible (Bonnefoy et al. 2015 scale residuals in the same way). v is known before the scan, so s is, and
+//! one scan is enough; it sums v anew, and where that asks for a smaller multiple s', `D(s'sβ) ≥ s'D(sβ)` since D is
+//! concave and D(0) ≥ 0.
 //!
 //! An unpenalised intercept needs Σβ = 0 exactly: positive or negative β, whichever weigh more, are scaled down.
 //!
-//! Without any penalty v = 0 would have to hold, which no scaling reaches. There the bound is for weights of norm at most
-//! twice that of w: `F(w') ≥ -Σ c_i L*(-β_i/c_i) - 2‖w‖‖v‖` for all of those. By convexity, at most k times that gap is left to win within k times that distance.
+//! Without any penalty v = 0 would have to hold, which no scaling reaches. There the bound is for weights of norm at
+//! most twice that of w: `F(w') ≥ -Σ c_i L*(-β_i/c_i) - 2‖w‖‖v‖` for all of those. By convexity, at most k times that
+//! gap is left to win within k times that distance.
 use crate::block::Row;
 use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses};

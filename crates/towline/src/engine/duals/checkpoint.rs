@@ -8,10 +8,9 @@
 //! dual variables, version 3    count u64, count x (position u64, value f64), where most of them are 0; positions
 //! ascend
 //! ```
-//! Those of many models lie in one file, which [`super::checkpoints`] describes.
-//! With the penalty ½‖w‖² only the dual variables are kept. w is their sum over the rows, which the first certificate computes
-//! anew, so that a run that goes on has no rounding errors from before. Other penalties need the weights of the last
-//! proximal step beside them.
+//! Those of many models lie in one file, which [`super::checkpoints`] describes. With the penalty ½‖w‖² only the dual
+//! variables are kept. w is their sum over the rows, which the first certificate computes anew, so that a run that goes
+//! on has no rounding errors from before. Other penalties need the weights of the last proximal step beside them.
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -40,8 +39,8 @@ const LARGEST_HEADER: u64 = 1 << 20;
 /// What a run says whose numbers have grown beyond all bounds.
 const NOT_FINITE: &str = "a dual variable is not a finite number; use a smaller C, or scale labels, weights and values";
 
-/// Dual variables in a file that has been checked, and what they belong to. They are read when they are wanted: there may be more of them than fit
-/// into memory.
+/// Dual variables in a file that has been checked, and what they belong to. They are read when they are wanted: there
+/// may be more of them than fit into memory.
 #[derive(Debug)]
 pub struct Checkpoint {
     /// What they belong to.

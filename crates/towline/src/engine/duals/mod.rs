@@ -1,7 +1,7 @@
 //! The dual variable of every row, resident or not: in memory, or on disk where memory is short (SBM, section 5.2).
 //!
-//! Rows of a block lie side by side, so a block costs one read and, after its step, one write; rows from the cache are written in runs of neighbours.
-//! Where most dual variables of a row are 0, just the others are kept.
+//! Rows of a block lie side by side, so a block costs one read and, after its step, one write; rows from the cache are
+//! written in runs of neighbours. Where most dual variables of a row are 0, just the others are kept.
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoints;
 pub(crate) mod sparse_rows;

@@ -5,8 +5,9 @@
 //! of a larger row   count u32 │ room u32 │ .. │ place u64 │ ..                   its pairs are in a piece elsewhere
 //! piece             room x (class u32, value f64), room = 8, 16, 32, ..; of a free one the place of the next free one u64
 //! ```
-//! At the optimum of Crammer & Singer's machine a row of 20 newsgroups has 3.5 pairs, of 57 sections of packages 3.1, so most rows need no
-//! piece. Rows have slots of one size, so that those of a block are read and written at once, and any one alone.
+//! At the optimum of Crammer & Singer's machine a row of 20 newsgroups has 3.5 pairs, of 57 sections of packages 3.1,
+//! so most rows need no piece. Rows have slots of one size, so that those of a block are read and written at once, and
+//! any one alone.
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -31,8 +32,9 @@ const PURPOSE: &str = "dual variables of rows with many classes";
 /// No piece is free.
 const NONE: u64 = u64::MAX;
 
-/// What pieces come to for each row, with room to spare: as much as its slot, and a twelfth of all its pairs, since the first rows that are learnt have most
-/// classes. On 20 newsgroups it is 72 bytes at most, and 35 later; on 57 sections of packages 37.
+/// What pieces come to for each row, with room to spare: as much as its slot, and a twelfth of all its pairs, since the
+/// first rows that are learnt have most classes. On 20 newsgroups it is 72 bytes at most, and 35 later; on 57 sections
+/// of packages 37.
 pub fn expected_bytes(width: u64) -> u64 {
     SLOT as u64 + width
 }
@@ -160,7 +162,8 @@ impl SparseRows {
         Ok(())
     }
 
-    /// A piece for so many pairs, and its room: the one that the row has, unless it is too small or far too large and there is another.
+    /// A piece for so many pairs, and its room: the one that the row has, unless it is too small or far too large and
+    /// there is another.
     fn piece(&mut self, count: usize, before: Option<(u64, usize)>) -> Result<(u64, usize), TrainError> {
         let room = count.next_power_of_two().max(SMALLEST);
         match before {
@@ -283,7 +286,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, it is what dense rows would hold, in memory and on disk; pieces that were given back are used again.
+        /// Whatever is written, it is what dense rows would hold, in memory and on disk; pieces that were given back
+        /// are used again.
         #[test]
         fn sparse_rows_are_dense_ones(writes in writes(), marks in any::<u8>()) {
             let folder = tempfile::tempdir().unwrap();

@@ -92,7 +92,8 @@ impl<'a> StoredDuals<'a> {
         Ok(self.few.1)
     }
 
-    /// Whether those of so many rows take just so many bytes, and neither they nor the `further` numbers behind them are any that no run writes.
+    /// Whether those of so many rows take just so many bytes, and neither they nor the `further` numbers behind them
+    /// are any that no run writes.
     pub fn are_sound(mut self, rows: u64, bytes: u64, further: u64) -> io::Result<bool> {
         let is_sound = match self.stored {
             Stored::Pairs => self.skip_pairs(rows, bytes)?,
@@ -177,7 +178,8 @@ pub fn put_pairs(row: &[f64], put: &mut impl FnMut(&[u8]) -> io::Result<()>) -> 
     })
 }
 
-/// Sets the numbers of a row, which are 0, and says how many bytes that took. Pairs that no run has written are an error.
+/// Sets the numbers of a row, which are 0, and says how many bytes that took. Pairs that no run has written are an
+/// error.
 fn take_pairs(input: &mut impl Read, row: &mut [f64]) -> io::Result<u64> {
     let count = u32::from_le_bytes(take(input)?);
     let mut least = 0;

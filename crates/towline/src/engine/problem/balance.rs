@@ -1,8 +1,9 @@
 //! Dual variables of several outputs that add up to 0 for each of them, as an unpenalised intercept asks for.
 //!
-//! With r_m = Σ_i β_im and N = Σ_i c_i, `β'_i = (1 - t)β_i + t c_i e_y - c_i g` adds up to 0 for `g_m = (t P_m + r_m)/N`, where
-//! P_m = N_m - r_m and N_m is what the rows of class m weigh. For numbers t = 0 will do. For classes β_i = c_i(e_y - p_i) with p_i
-//! in the simplex, which p' = (1 - t)p_i + g is too if no g_m is negative: t is the least for which that holds. It falls to 0 with r.
+//! With r_m = Σ_i β_im and N = Σ_i c_i, `β'_i = (1 - t)β_i + t c_i e_y - c_i g` adds up to 0 for
+//! `g_m = (t P_m + r_m)/N`, where P_m = N_m - r_m and N_m is what the rows of class m weigh. For numbers t = 0 will do.
+//! For classes β_i = c_i(e_y - p_i) with p_i in the simplex, which p' = (1 - t)p_i + g is too if no g_m is negative: t
+//! is the least for which that holds. It falls to 0 with r.
 use crate::loss::joint::JointLoss;
 
 /// How dual variables are balanced.
@@ -15,8 +16,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// For dual variables with these sums, of rows with these weights: of each class, or of all rows for each output. None if there is no
-    /// such t.
+    /// For dual variables with these sums, of rows with these weights: of each class, or of all rows for each output.
+    /// None if there is no such t.
     pub fn new<M: JointLoss>(sums: &[f64], weights: &[f64]) -> Option<Balance> {
         let total: f64 = if M::IS_SIMPLEX { weights.iter().sum() } else { weights[0] };
         let pairs = || sums.iter().zip(weights);

@@ -11,7 +11,8 @@ use crate::solver::{RowState, Weights};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Selection {
-    /// Rows that are not at a bound, those with the larger gradient first; then those nearest to leaving their bound (the paper's two scores).
+    /// Rows that are not at a bound, those with the larger gradient first; then those nearest to leaving their bound
+    /// (the paper's two scores).
     #[default]
     Gradient,
     /// At random (the paper's SBM-1/2-rand).
@@ -44,8 +45,8 @@ impl Selection {
     }
 }
 
-/// Marks the rows to keep: the first choices of each model, then the second ones, as long as they fit into `rows` rows and `values` values; `best` is the
-/// best rank of each row. A row that several models want is held once.
+/// Marks the rows to keep: the first choices of each model, then the second ones, as long as they fit into `rows` rows
+/// and `values` values; `best` is the best rank of each row. A row that several models want is held once.
 pub fn choose(residents: &Residents, best: &[u32], (rows, values): (u64, u64)) -> Vec<bool> {
     let mut order: Vec<u32> = (0..residents.rows() as u32).collect();
     order.sort_unstable_by_key(|&row| (best[row as usize], row));

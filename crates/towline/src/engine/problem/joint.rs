@@ -1,7 +1,8 @@
-//! Several weights per feature, all outputs in one objective: Crammer & Singer's machine (SBM, section 3), softmax, several numbers.
+//! Several weights per feature, all outputs in one objective: Crammer & Singer's machine (SBM, section 3), softmax,
+//! several numbers.
 //!
-//! A visit to a row moves the dual variables of all its outputs to their best (the sequential dual method, Keerthi et al. 2008). The weights of all
-//! outputs lie side by side for each feature: a row reads them in one go.
+//! A visit to a row moves the dual variables of all its outputs to their best (the sequential dual method, Keerthi et
+//! al. 2008). The weights of all outputs lie side by side for each feature: a row reads them in one go.
 use crate::block::{Row, RowInfo};
 use crate::budget::Budget;
 use crate::engine::certificate::proximal::ProximalScan;
@@ -44,7 +45,8 @@ pub struct Joint<M, K> {
 }
 
 impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
-    /// No row has been seen. Dual variables of which most are 0 are kept sparse if there is a budget that pays for them.
+    /// No row has been seen. Dual variables of which most are 0 are kept sparse if there is a budget that pays for
+    /// them.
     pub fn new(loss: M, link: K, objective: Objective, pays: Option<&Budget>) -> Self {
         let width = objective.width();
         let budget = pays.filter(|_| objective.has_sparse_duals()).cloned();
@@ -205,7 +207,8 @@ impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
         total
     }
 
-    /// Rows of which the smallest share of variables is shrunk come first (SBM, section 3); rows in a corner, where all are, by how far they are from leaving it.
+    /// Rows of which the smallest share of variables is shrunk come first (SBM, section 3); rows in a corner, where all
+    /// are, by how far they are from leaving it.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
         let Room { margins: mut z, mut products, before: mut duals, other: mut room, .. } = Room::new(self.width);
         self.link.margins(row, &mut products, &mut z);
@@ -220,7 +223,8 @@ impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
             _ => {
                 let mut wanted = duals.clone();
                 self.loss.dual_step(state, &z, &mut wanted, &mut room);
-                // A variable that stays at its bound is one that shrinking leaves out: c for the own class, 0 for the others.
+                // A variable that stays at its bound is one that shrinking leaves out: c for the own class, 0 for the
+                // others.
                 let own = M::IS_SIMPLEX.then(|| state.target[0] as usize);
                 let bound = |m: usize| if own == Some(m) { state.c } else { 0.0 };
                 let free = (0..self.width).filter(|&m| duals[m] != bound(m) || wanted[m] != bound(m)).count();

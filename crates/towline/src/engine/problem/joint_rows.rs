@@ -113,7 +113,8 @@ impl Room {
         Room { margins: numbers(), products: numbers(), before, duals, other: numbers(), steps, target }
     }
 
-    /// From the dual variables before and the margins to those that are best for the row, and the steps that lead there.
+    /// From the dual variables before and the margins to those that are best for the row, and the steps that lead
+    /// there.
     pub fn step<M: JointLoss>(&mut self, loss: M, row: JointRow) -> Visit {
         let Room { margins: z, before, duals, other, steps, .. } = self;
         duals.copy_from_slice(before);
@@ -133,7 +134,8 @@ impl Room {
         Visit { gain, violation: largest * row.curvature, slack: loss.slack(row.target, z, duals, row.c) }
     }
 
-    /// Leaves classes out of the next step: beside the own one and those with a dual variable just as many have a part as a slot has room for, the largest margins first.
+    /// Leaves classes out of the next step: beside the own one and those with a dual variable just as many have a part
+    /// as a slot has room for, the largest margins first.
     pub fn leave_out(&mut self, own: usize) {
         let Room { margins: z, before, other, .. } = self;
         let is_in = |m: usize| m == own || before[m] != 0.0;

@@ -1,11 +1,11 @@
 //! `w = v` for R = ½‖w‖² in one dense vector, where memory has no room for a second one.
 //!
-//! A scan at w finds the losses, the conjugates and `Σ βz = w·v`, without v = Σ βx itself. With `e = ‖w - v‖`, what rounding has
-//! added up to, `½‖v‖² = w·v - ½‖w‖² + ½e²`, so that the dual objective is at least `½‖w‖² - Σ βz - ½e² - Σ c L*`: an error that is
-//! squared. A step w ← w + δx rounds each product and each sum, which moves w by at most u(‖δx‖ + ‖w‖) (u: half of a unit in the last place;
-//! Higham 2002, section 2.2). Dual objectives rise from step to step, and `-L*(-β/c) ≤ L(0)`, so that
-//! `½‖v‖² ≤ F(0) - D` of the start at any time, and with that V for ‖v‖ it is `e ≤ 3uV` per step; 4 leaves room for what is of second order. After 1e9 steps ½e² is
-//! 1e-13 of V².
+//! A scan at w finds the losses, the conjugates and `Σ βz = w·v`, without v = Σ βx itself. With `e = ‖w - v‖`, what
+//! rounding has added up to, `½‖v‖² = w·v - ½‖w‖² + ½e²`, so that the dual objective is at least
+//! `½‖w‖² - Σ βz - ½e² - Σ c L*`: an error that is squared. A step w ← w + δx rounds each product and each sum, which
+//! moves w by at most u(‖δx‖ + ‖w‖) (u: half of a unit in the last place; Higham 2002, section 2.2). Dual objectives
+//! rise from step to step, and `-L*(-β/c) ≤ L(0)`, so that `½‖v‖² ≤ F(0) - D` of the start at any time, and with that V
+//! for ‖v‖ it is `e ≤ 3uV` per step; 4 leaves room for what is of second order. After 1e9 steps ½e² is 1e-13 of V².
 use crate::block::Row;
 use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses, sq_norm};

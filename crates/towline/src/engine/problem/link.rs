@@ -17,10 +17,12 @@ pub trait Link: Weights + Send {
     /// Sweeps over all rows before the proximal centre moves.
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
+    /// before, as a part of their norm.
     fn advance(&mut self) -> f64;
 
-    /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
+    /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without
+    /// their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
 
     /// Adds a row to the scan, and returns its margin.
@@ -60,7 +62,8 @@ pub trait Link: Weights + Send {
     /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at), where that can tell it again.
     fn rest(&mut self);
 
-    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all others are 0. `sums` are v there. A scan sums v anew.
+    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
+    /// others are 0. `sums` are v there. A scan sums v anew.
     fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]);
 
     /// v, for good, unless it is the weights.

@@ -1,6 +1,8 @@
-//! The mathematics of one model in training, as the loop sees it: its rows, sweeps, scans. One row has `width` dual variables.
+//! The mathematics of one model in training, as the loop sees it: its rows, sweeps, scans. One row has `width` dual
+//! variables.
 //!
-//! The loop is compiled once and calls these through a pointer, once a sweep or a row; what happens in a sweep is compiled for each loss and link.
+//! The loop is compiled once and calls these through a pointer, once a sweep or a row; what happens in a sweep is
+//! compiled for each loss and link.
 pub(crate) mod balance;
 pub(crate) mod cache;
 pub(crate) mod joint;
@@ -41,10 +43,12 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
     /// Sweeps over all rows before [`advance`](Self::advance).
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
+    /// before, as a part of their norm.
     fn advance(&mut self) -> f64;
 
-    /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for each column.
+    /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for
+    /// each column.
     fn weights(&self) -> &[f64];
 
     /// Weights that a checkpoint needs besides the dual variables.
@@ -64,7 +68,8 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
     /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at).
     fn rest(&mut self) {}
 
-    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all others are 0. `sums` are Σ βx there. A scan has to follow.
+    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
+    /// others are 0. `sums` are Σ βx there. A scan has to follow.
     fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
         let _ = (columns, weights, sums);
     }
@@ -86,7 +91,8 @@ pub trait OwnRows {
     /// Whether a row has a part in the objective, and not weight 0.
     fn wants(&self, info: &RowInfo) -> bool;
 
-    /// Appends a row that is wanted, its dual variables brought within their bounds; `further` are its targets behind the first.
+    /// Appends a row that is wanted, its dual variables brought within their bounds; `further` are its targets behind
+    /// the first.
     fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]);
 
     /// Rows have come: the first ones tell what the data is like.
@@ -112,7 +118,8 @@ pub trait OwnRows {
 
 /// One scan over all rows at fixed weights tells how far from the optimum they can be at most.
 pub trait Certify {
-    /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without their signs.
+    /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without
+    /// their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
 
     /// Adds one of its own rows, and returns its slack ([`crate::loss::Loss::slack`]).
@@ -128,7 +135,8 @@ pub trait Certify {
     fn end_scan(&mut self) -> Certificate;
 }
 
-/// Rows of a pass are read anyway: with one more product each they also tell the objective at the weights with which the pass began.
+/// Rows of a pass are read anyway: with one more product each they also tell the objective at the weights with which
+/// the pass began.
 pub trait LaggedObjective {
     /// Keeps the weights of now, if there is room for that until the next scan.
     fn remember(&mut self) -> bool;

@@ -1,11 +1,13 @@
-//! How dual variables become weights where each column has several of them: the part of a joint model that depends on the penalty.
+//! How dual variables become weights where each column has several of them: the part of a joint model that depends on
+//! the penalty.
 use crate::block::Row;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::penalty::AnyPenalty;
 use crate::prefetch::large_zeroed;
 
-/// Weights that follow V = Σ xβᵀ, with all that a run asks of them between sweeps; [`super::link::Link`] is the same for one weight per column.
+/// Weights that follow V = Σ xβᵀ, with all that a run asks of them between sweeps; [`super::link::Link`] is the same
+/// for one weight per column.
 pub trait MultiOutput: Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     const IS_PROXIMAL: bool;
@@ -25,10 +27,12 @@ pub trait MultiOutput: Send {
     /// Sweeps over all rows before the proximal centre moves.
     fn sweeps(&self) -> u32;
 
-    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so before, as a part of their norm.
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
+    /// before, as a part of their norm.
     fn advance(&mut self) -> f64;
 
-    /// Begins a scan. Where an intercept asks for dual variables that add up to 0 for each output, also says what they add up to.
+    /// Begins a scan. Where an intercept asks for dual variables that add up to 0 for each output, also says what they
+    /// add up to.
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>);
 
     /// The weights that are scanned, and V, which the scan sums anew.

@@ -5,10 +5,10 @@
 //! dual    D_t(β) = -R̃*(v) - Σ c_i L*(-β_i/c_i),   v = Σ β_i x_i,   R̃(w) = R(w) + ‖w - p_t‖²/(2η)   (18)
 //! link    w = ∇R̃*(v) = prox_{ηR}(p_t + ηv)
 //! ```
-//! R̃* is smooth with constant η (Theorem 1), whatever R is, so a row's step with curvature η‖x‖² never overshoots, and it
-//! is the step of the l2 penalty with another curvature and another way to w: the sweeps, the orders and the cache are the
-//! same. What is kept is u = p + ηv; w is made from it where a row asks. v plays the part of -μ of the paper, maintained
-//! row by row and not block by block as in its (15) to (17).
+//! R̃* is smooth with constant η (Theorem 1), whatever R is, so a row's step with curvature η‖x‖² never overshoots, and
+//! it is the step of the l2 penalty with another curvature and another way to w: the sweeps, the orders and the cache
+//! are the same. What is kept is u = p + ηv; w is made from it where a row asks. v plays the part of -μ of the paper,
+//! maintained row by row and not block by block as in its (15) to (17).
 //!
 //! Departures, both measured: one pass per proximal step as in section 4.3.1, and the centre goes beyond w,
 //! `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back uphill (O'Donoghue & Candès 2015, gradient restart).
@@ -25,7 +25,8 @@ mod single;
 /// θ: how far the centre goes beyond w, in steps of w.
 const EXTRAPOLATION: f64 = 0.5;
 
-/// Stands in for sup L'' where a loss has kinks: the best of 0.2, 0.5, 2 and 4 on three of the sets of LIBSVM with the hinge loss.
+/// Stands in for sup L'' where a loss has kinks: the best of 0.2, 0.5, 2 and 4 on three of the sets of LIBSVM with the
+/// hinge loss.
 const CURVATURE_OF_A_KINK: f64 = 0.5;
 
 /// Weights through a proximal map.
@@ -87,7 +88,8 @@ impl<P: ProxMap> Proximal<P> {
         centre.copy_from_slice(&w);
         u.copy_from_slice(&w);
         let penalty = objective.penalty.clone();
-        // v determines w well enough for l2 alone: another penalty may have so little of it that the dual is ill-conditioned.
+        // v determines w well enough for l2 alone: another penalty may have so little of it that the dual is
+        // ill-conditioned.
         let direct = matches!(penalty, AnyPenalty::L2(_));
         let mut link = Proximal {
             lazy,
@@ -149,9 +151,9 @@ impl<P: ProxMap> Proximal<P> {
         self.u[j] = if eta.is_finite() { self.centre[j] + eta * v } else { v };
     }
 
-    /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough. Coordinate ascent on
-    /// (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a smaller η only makes the
-    /// outer loop slower. `rows` are c and ‖x‖² of each.
+    /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough.
+    /// Coordinate ascent on (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a
+    /// smaller η only makes the outer loop slower. `rows` are c and ‖x‖² of each.
     fn see_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
         let count = rows.len();
         if self.seen || count == 0 {
@@ -191,8 +193,9 @@ impl<P: ProxMap> Proximal<P> {
         }
     }
 
-    /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a solution, however
-    /// good w is, and no certificate shows it; more sweeps for every step make up for that, as inexact proximal steps ask for.
+    /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a
+    /// solution, however good w is, and no certificate shows it; more sweeps for every step make up for that, as
+    /// inexact proximal steps ask for.
     fn sweeps_of_a_step(&self) -> u32 {
         if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
     }

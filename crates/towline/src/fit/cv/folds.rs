@@ -1,7 +1,8 @@
 //! Which rows are held out together.
 //!
-//! The fold of a row follows from a hash of its number, or of its group, and a seed: it is the same in every run, for any order of the rows in the
-//! store, and costs no memory. To stratify, each class has its own limits between folds, so that every fold has its share of every class.
+//! The fold of a row follows from a hash of its number, or of its group, and a seed: it is the same in every run, for
+//! any order of the rows in the store, and costs no memory. To stratify, each class has its own limits between folds,
+//! so that every fold has its share of every class.
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -1,7 +1,8 @@
 //! Cross-validation: all folds and all values of C over shared blocks.
 //!
-//! Where everything is in memory, each C starts from the dual variables of the one before, and the folds share the threads. Out of core the disk is the
-//! cost, so all models of all folds and values of C train on every block that is read, as many as the budget has room for.
+//! Where everything is in memory, each C starts from the dual variables of the one before, and the folds share the
+//! threads. Out of core the disk is the cost, so all models of all folds and values of C train on every block that is
+//! read, as many as the budget has room for.
 mod folds;
 mod score;
 

@@ -1,7 +1,8 @@
 //! Models along a series of penalties, from one under which all weights are 0 down, or along values of C.
 //!
-//! Each fit starts from the one before. A folder holds a model per point and the dual variables of the newest point, from which
-//! the same call goes on after an interruption. Where each class has a model of its own, all of them are in one file.
+//! Each fit starts from the one before. A folder holds a model per point and the dual variables of the newest point,
+//! from which the same call goes on after an interruption. Where each class has a model of its own, all of them are in
+//! one file.
 mod points;
 mod walk;
 
@@ -84,7 +85,8 @@ impl PathFit {
         self
     }
 
-    /// A path along values of C, in the order in which they are trained; from the least on, weights are smallest at first.
+    /// A path along values of C, in the order in which they are trained; from the least on, weights are smallest at
+    /// first.
     pub fn cs(mut self, cs: impl Into<Vec<f64>>) -> PathFit {
         self.grid = Grid::Cs(cs.into());
         self
@@ -143,8 +145,9 @@ impl PathFit {
         Ok(found)
     }
 
-    /// Fits a model for each point and writes it into `folder`: `01.towm`, `02.towm` and so on. Goes on from what an interrupted run of
-    /// the same path has left there. Somebody else must not write into the folder at the same time ([`crate::output::Claim`]).
+    /// Fits a model for each point and writes it into `folder`: `01.towm`, `02.towm` and so on. Goes on from what an
+    /// interrupted run of the same path has left there. Somebody else must not write into the folder at the same time
+    /// ([`crate::output::Claim`]).
     pub fn run_to(
         &self,
         data: impl Into<Data>,

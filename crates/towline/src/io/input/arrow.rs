@@ -12,11 +12,11 @@
 //! | two columns of lists, `X_indices` and `X_values` | `X[index]` |
 //! | two columns of lists, `indices` and `values` | `features[index]` |
 //!
-//! Nulls are absent cells. An ignored column may have any type; with [`TableOptions::text`] dates and numbers become text
-//! as Arrow writes them.
+//! Nulls are absent cells. An ignored column may have any type; with [`TableOptions::text`] dates and numbers become
+//! text as Arrow writes them.
 //!
-//! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken from
-//! the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
+//! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken
+//! from the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
 mod columns;
 mod compact;
 mod delta;
@@ -156,7 +156,8 @@ impl ArrowSource {
     }
 }
 
-/// The rows of a batch, the columns they are made of converted to `f64`, and room left by growth, in units of the target.
+/// The rows of a batch, the columns they are made of converted to `f64`, and room left by growth, in units of the
+/// target.
 const ROOM: u64 = 4;
 
 impl RowSource for ArrowSource {

@@ -7,8 +7,8 @@ use rustc_hash::FxBuildHasher;
 /// Rows parsed from one piece of the input.
 ///
 /// Features are either *numbered* (libsvm text: `keys` holds the numbers as written) or *named* (tables: `keys` holds
-/// positions in `names`, the batch's own dictionary, so that each distinct name is looked up once per batch and not once
-/// per cell).
+/// positions in `names`, the batch's own dictionary, so that each distinct name is looked up once per batch and not
+/// once per cell).
 #[derive(Clone, Debug, Default)]
 pub struct RowBatch {
     /// Feature of each value.

@@ -123,7 +123,8 @@ impl Live {
 }
 
 impl Opened {
-    /// Fills `buffer` as far as the input goes. Where the rest would have to be waited for, what has come so far is enough if it has a line.
+    /// Fills `buffer` as far as the input goes. Where the rest would have to be waited for, what has come so far is
+    /// enough if it has a line.
     pub fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(live) = &mut self.live else {
             let got = read_fully(&mut self.reader, buffer)?;
@@ -163,7 +164,8 @@ impl From<Input> for Stream {
 }
 
 impl Stream {
-    /// Looks at the first `bytes` plain bytes of an input without losing them: a file is opened anew afterwards, a pipe stays open.
+    /// Looks at the first `bytes` plain bytes of an input without losing them: a file is opened anew afterwards, a pipe
+    /// stays open.
     pub fn peek(
         input: &Input,
         bytes: usize,
@@ -207,7 +209,8 @@ impl Stream {
     }
 }
 
-/// What unpacking takes where blocks are as large as bzip2 makes them: 900,000 bytes, and 4 for each of them to sort them back.
+/// What unpacking takes where blocks are as large as bzip2 makes them: 900,000 bytes, and 4 for each of them to sort
+/// them back.
 const BZIP2_BYTES: u64 = 4 << 20;
 
 /// What unpacking a file will take of the budget, judging by its first bytes; nothing is known of a pipe.

@@ -4,8 +4,8 @@ use super::libsvm::Duplicates;
 use super::table::{ColumnRef, Unlabelled};
 
 impl ReadOptions {
-    /// The options that differ from what every reader does on its own, as on a command line. Those that change how rows are read
-    /// but not what they are, such as threads, are left out.
+    /// The options that differ from what every reader does on its own, as on a command line. Those that change how rows
+    /// are read but not what they are, such as threads, are left out.
     pub fn choices(&self) -> String {
         let table = &self.table;
         let join = |columns: &[ColumnRef]| columns.iter().map(ColumnRef::as_str).collect::<Vec<_>>().join(",");

@@ -1,7 +1,7 @@
 //! CSV and its relatives: records of cells, with quotes where needed.
 //!
-//! Delimiter, header and what columns hold are taken from the first megabyte of each file (`sniff.rs`), whatever the size of
-//! the pieces in which it is read, so that the memory budget never changes the features.
+//! Delimiter, header and what columns hold are taken from the first megabyte of each file (`sniff.rs`), whatever the
+//! size of the pieces in which it is read, so that the memory budget never changes the features.
 #[cfg(test)]
 mod malformed;
 mod parse;

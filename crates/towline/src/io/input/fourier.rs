@@ -1,4 +1,5 @@
-//! Rows of any source, mapped while they are read: which features there will be is not known, so frequencies are kept by their keys.
+//! Rows of any source, mapped while they are read: which features there will be is not known, so frequencies are kept
+//! by their keys.
 use rustc_hash::FxHashMap;
 
 use super::{InputError, RowBatch, RowSource};

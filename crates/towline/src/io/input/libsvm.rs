@@ -1,7 +1,8 @@
-//! libsvm / svmlight text: `label [qid:GROUP] index:value index:value … [# comment]`, one row a line; several targets as `1.5,-2,0`.
+//! libsvm / svmlight text: `label [qid:GROUP] index:value index:value … [# comment]`, one row a line; several targets
+//! as `1.5,-2,0`.
 //!
-//! Indices are kept as they are written. Whether they count from 0 or from 1 matters to nobody but the reader of a message,
-//! so `auto` simply reports which of the two was seen.
+//! Indices are kept as they are written. Whether they count from 0 or from 1 matters to nobody but the reader of a
+//! message, so `auto` simply reports which of the two was seen.
 mod mistakes;
 
 use std::sync::Arc;
@@ -308,8 +309,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Leaves zeros out of the row that begins at `first`. They stay until then, since a zero is a mention too: `3:0 3:1`
-    /// names feature 3 twice.
+    /// Leaves zeros out of the row that begins at `first`. They stay until then, since a zero is a mention too:
+    /// `3:0 3:1` names feature 3 twice.
     #[cold]
     fn drop_zeros(&self, first: usize, batch: &mut RowBatch) {
         let mut kept = first;

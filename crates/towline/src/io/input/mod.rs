@@ -3,8 +3,8 @@
 //! ```text
 //! bytes (file, stdin; gzip, bzip2, zstd) ─► format (libsvm, csv, parquet, arrow) ─► RowSource ─► RowBatch, RowBatch, …
 //! ```
-//! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the order
-//! of the input, whatever the number of threads.
+//! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the
+//! order of the input, whatever the number of threads.
 pub mod arrow;
 pub mod batch;
 pub mod bytes;

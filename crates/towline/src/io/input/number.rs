@@ -1,8 +1,8 @@
 //! Decimal numbers, eight characters at a time.
 //!
-//! Reading text is what one-pass training spends most of its time on, and most of that is the conversion of digits. Whole
-//! words of eight characters are classified and converted without a branch per digit; whatever is unusual (exponents, more
-//! than eighteen digits) goes to `fast_float2`. Both are correctly rounded.
+//! Reading text is what one-pass training spends most of its time on, and most of that is the conversion of digits.
+//! Whole words of eight characters are classified and converted without a branch per digit; whatever is unusual
+//! (exponents, more than eighteen digits) goes to `fast_float2`. Both are correctly rounded.
 
 /// `10^0 ..= 10^18`, all of them exact.
 const POWERS: [f64; 19] =
@@ -12,7 +12,8 @@ const INTEGER_POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000,
 /// Integers up to here are exact as `f64`, and so is their quotient by an exact power of ten (Clinger's fast path).
 const LARGEST_EXACT: u64 = 1 << 53;
 
-/// The eight characters from `at` on, as digits 0..=9 in the order of memory; anything beyond the end reads as no digit.
+/// The eight characters from `at` on, as digits 0..=9 in the order of memory; anything beyond the end reads as no
+/// digit.
 #[inline(always)]
 fn word(text: &[u8], at: usize) -> u64 {
     let raw = match text.get(at..at + 8) {
@@ -30,8 +31,8 @@ fn word(text: &[u8], at: usize) -> u64 {
 /// How many of the characters, from the first on, are digits.
 #[inline(always)]
 fn leading_digits(word: u64) -> usize {
-    // Adding 0x76 carries 10 and above into the top bit; a carry into the next byte comes only from a byte that is no digit
-    // itself, and only the first such byte counts.
+    // Adding 0x76 carries 10 and above into the top bit; a carry into the next byte comes only from a byte that is no
+    // digit itself, and only the first such byte counts.
     let not_digit = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     not_digit.trailing_zeros() as usize / 8
 }
@@ -48,7 +49,8 @@ fn convert(word: u64, digits: usize) -> u64 {
     high.wrapping_add(low) >> 32
 }
 
-/// Reads an unsigned integer at `at`: its value and where it ends. `None` if there is no digit there, or it does not fit.
+/// Reads an unsigned integer at `at`: its value and where it ends. `None` if there is no digit there, or it does not
+/// fit.
 #[inline(always)]
 pub fn unsigned(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let first = word(text, at);
@@ -57,7 +59,8 @@ pub fn unsigned(text: &[u8], at: usize) -> Option<(u64, usize)> {
         return None;
     }
     let (value, end) = (convert(first, digits), at + digits);
-    // Looking at the next character, and not at the number of digits, keeps this branch predictable where numbers of seven and eight digits mix.
+    // Looking at the next character, and not at the number of digits, keeps this branch predictable where numbers of
+    // seven and eight digits mix.
     if text.get(end).is_some_and(u8::is_ascii_digit) { long_unsigned(text, end, value) } else { Some((value, end)) }
 }
 
@@ -71,7 +74,8 @@ fn long_unsigned(text: &[u8], mut at: usize, mut value: u64) -> Option<(u64, usi
     Some((value, at))
 }
 
-/// Reads a decimal number at `at`: its value and where it ends. `None` if there is none. May be infinite or NaN, as written or by overflow.
+/// Reads a decimal number at `at`: its value and where it ends. `None` if there is none. May be infinite or NaN, as
+/// written or by overflow.
 #[inline(always)]
 pub fn float(text: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = text.get(at) == Some(&b'-');
@@ -104,7 +108,8 @@ pub fn float(text: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// The number made of the characters from `from` to `to`, which are known to be digits: 1 to `MOST` of them, else `None`.
+/// The number made of the characters from `from` to `to`, which are known to be digits: 1 to `MOST` of them, else
+/// `None`.
 #[inline(always)]
 pub fn digits<const MOST: usize>(text: &[u8], from: usize, to: usize) -> Option<u64> {
     let count = to.wrapping_sub(from);
@@ -114,12 +119,13 @@ pub fn digits<const MOST: usize>(text: &[u8], from: usize, to: usize) -> Option<
     Some(convert(word(text, from), count))
 }
 
-/// `whole.fraction` as a number, where the fraction has this many digits; correctly rounded if both have 15 digits together.
+/// `whole.fraction` as a number, where the fraction has this many digits; correctly rounded if both have 15 digits
+/// together.
 #[inline(always)]
 pub fn quotient(whole: u64, fraction: u64, fraction_digits: usize) -> f64 {
     let mantissa = whole * INTEGER_POWERS[fraction_digits] + fraction;
-    // Below 2^52 the mantissa of a float of this exponent is the integer itself. Unlike the processor's own conversion, which keeps the upper half of
-    // its register, this does not wait for the quotient before.
+    // Below 2^52 the mantissa of a float of this exponent is the integer itself. Unlike the processor's own conversion,
+    // which keeps the upper half of its register, this does not wait for the quotient before.
     const TWO_TO_52: f64 = (1u64 << 52) as f64;
     let exact = f64::from_bits(TWO_TO_52.to_bits() | mantissa) - TWO_TO_52;
     exact / POWERS[fraction_digits]

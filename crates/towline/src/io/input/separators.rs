@@ -1,8 +1,8 @@
 //! Entries `index:value`, found by where their digits end.
 //!
-//! A parser that reads one number to learn where the next begins waits for memory and arithmetic at every step. Here the characters that are
-//! no digits are found first, many at a time and without a branch on what they are; then the numbers between them are independent of
-//! each other, and the processor converts several at once.
+//! A parser that reads one number to learn where the next begins waits for memory and arithmetic at every step. Here
+//! the characters that are no digits are found first, many at a time and without a branch on what they are; then the
+//! numbers between them are independent of each other, and the processor converts several at once.
 use super::number::{digits, quotient};
 
 /// How many characters are looked through at a time. What is found in them stays in the first cache.
@@ -29,10 +29,11 @@ impl Separators {
         Separators { begin: 0, places: [0; WINDOW], found: 0, next: 0, token: usize::MAX }
     }
 
-    /// Reads entries in their usual form, one blank between them, from `at` on; returns where the first one begins that is not of this form, or
-    /// where the line ends.
+    /// Reads entries in their usual form, one blank between them, from `at` on; returns where the first one begins that
+    /// is not of this form, or where the line ends.
     ///
-    /// What stops it need not be bad, only unusual (signs, exponents, more than eight digits, the end of the text): the caller looks closer.
+    /// What stops it need not be bad, only unusual (signs, exponents, more than eight digits, the end of the text): the
+    /// caller looks closer.
     #[inline(always)]
     pub fn entries(&mut self, text: &[u8], mut at: usize, keys: &mut Vec<u64>, values: &mut Vec<f64>) -> usize {
         loop {

@@ -8,11 +8,12 @@
 //! | the weight | a finite number, 0 or more |
 //! | the group | its whole number; text is hashed by XXH3 (64 bits) |
 //!
-//! An absent cell (empty, null, or one of the tokens in [`TableOptions::missing`]) and a zero give the row no entry. Lists
-//! are described in [`super::arrow`].
+//! An absent cell (empty, null, or one of the tokens in [`TableOptions::missing`]) and a zero give the row no entry.
+//! Lists are described in [`super::arrow`].
 //!
-//! The first file decides which column has which part and whether it holds numbers or text; columns of further files are
-//! matched by name (`plan.rs`). The numbers and names themselves go into a batch through `cells.rs`, whatever the format.
+//! The first file decides which column has which part and whether it holds numbers or text; columns of further files
+//! are matched by name (`plan.rs`). The numbers and names themselves go into a batch through `cells.rs`, whatever the
+//! format.
 #[cfg(test)]
 mod agreement;
 pub(crate) mod cells;
@@ -33,7 +34,8 @@ use super::{InputError, number};
 /// Settings of tables.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// The column of targets, or several with commas between them; if not given, the one named `label`, `target`, `y` or `class` in any case.
+    /// The column of targets, or several with commas between them; if not given, the one named `label`, `target`, `y`
+    /// or `class` in any case.
     pub label: Option<ColumnRef>,
     /// What to do about rows without a label.
     pub unlabelled: Unlabelled,
@@ -45,8 +47,8 @@ pub struct TableOptions {
     pub ignore: Vec<ColumnRef>,
     /// Columns that are text even if all of their cells look like numbers, such as codes.
     pub text: Vec<ColumnRef>,
-    /// What an absent cell looks like, besides an empty one. A token that is a number also stands for that number written
-    /// otherwise: `-999` for `-999.0`, `nan` for the NaN of a Parquet file.
+    /// What an absent cell looks like, besides an empty one. A token that is a number also stands for that number
+    /// written otherwise: `-999` for `-999.0`, `nan` for the NaN of a Parquet file.
     pub missing: Vec<String>,
     /// Whether CSV files begin with the names of their columns; guessed from the contents if not given.
     pub header: Option<bool>,

@@ -1,8 +1,8 @@
 //! Text, read by one thread and parsed by several, in order.
 //!
-//! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces travel in
-//! a fixed number of jobs that are paid for once and go round, so memory does not depend on the size of the file; only
-//! a record longer than a piece makes its job grow, and it asks the budget first.
+//! The reading thread fills a piece with whole records, hands it to whichever parser is free, and goes on. Pieces
+//! travel in a fixed number of jobs that are paid for once and go round, so memory does not depend on the size of the
+//! file; only a record longer than a piece makes its job grow, and it asks the budget first.
 mod job;
 mod reader;
 
@@ -20,13 +20,14 @@ use crate::budget::{Budget, BudgetError, Reservation};
 
 /// A format made of records in text.
 pub trait TextFormat: Send + Sync {
-    /// How much of the beginning of a file the parser wants to see, given what was `seen` so far: no more than that if it is
-    /// enough. What it sees does not depend on the budget, so neither do the rows.
+    /// How much of the beginning of a file the parser wants to see, given what was `seen` so far: no more than that if
+    /// it is enough. What it sees does not depend on the budget, so neither do the rows.
     fn head_bytes(&self, seen: &[u8]) -> usize {
         seen.len()
     }
 
-    /// Makes the parser for a file from its beginning (whole lines, or all of it), and says how many bytes of it are a header.
+    /// Makes the parser for a file from its beginning (whole lines, or all of it), and says how many bytes of it are a
+    /// header.
     fn parser(&self, file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError>;
 
     /// Whether features have names.
@@ -50,7 +51,8 @@ pub trait RecordParser: Send + Sync {
         memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)
     }
 
-    /// Bytes that the rows of `text` take in a batch; asked for a piece that holds one long record, before it is parsed.
+    /// Bytes that the rows of `text` take in a batch; asked for a piece that holds one long record, before it is
+    /// parsed.
     fn rows_bytes(&self, text: &[u8]) -> u64 {
         text.len() as u64 * (BYTES_PER_TEXT_BYTE - 1)
     }
@@ -100,8 +102,8 @@ pub struct TextLimits {
 }
 
 impl TextLimits {
-    /// Pieces of 512 KiB, so that few records are longer and little of one is copied to the next; less where the budget is small: all pieces together take at most
-    /// about a quarter of it.
+    /// Pieces of 512 KiB, so that few records are longer and little of one is copied to the next; less where the budget
+    /// is small: all pieces together take at most about a quarter of it.
     pub fn for_budget(budget: &Budget, threads: usize) -> Self {
         let threads = threads.max(1);
         // One more batch is in the hands of the consumer.

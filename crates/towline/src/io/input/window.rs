@@ -6,7 +6,8 @@ use crate::budget::{Budget, BudgetError, Reservation};
 
 /// The longest header of a frame.
 pub const HEADER_BYTES: usize = 18;
-/// The window that frames after the first one may have where there is room: what the `zstd` tool makes at any level without `--long`.
+/// The window that frames after the first one may have where there is room: what the `zstd` tool makes at any level
+/// without `--long`.
 const USUAL_BYTES: u64 = 8 << 20;
 /// What the decoder has besides its window: a block on its way in, one on its way out, and its tables.
 const DECODER_BYTES: u64 = 640 << 10;
@@ -24,8 +25,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Pays for the window of the frame that begins with `head`, or for a larger one that later frames may have: the usual one if that is at most a quarter
-    /// of what is free, and up to a 16th of it.
+    /// Pays for the window of the frame that begins with `head`, or for a larger one that later frames may have: the
+    /// usual one if that is at most a quarter of what is free, and up to a 16th of it.
     pub fn of(head: &[u8], budget: &Budget) -> Result<Window, BudgetError> {
         let (largest_log, bytes) = Window::choose(head, budget.free_bytes());
         Ok(Window { largest_log, paid: budget.reserve("the window of Zstandard data", bytes)? })

@@ -31,7 +31,8 @@ pub struct Arrangement {
 /// Buffers for arranging rows, kept between rows.
 #[derive(Default)]
 pub struct Arranger {
-    /// Column in the upper half, and in the lower one the value, if it is a 32-bit float, or else its place in `values`.
+    /// Column in the upper half, and in the lower one the value, if it is a 32-bit float, or else its place in
+    /// `values`.
     pairs: Vec<u64>,
     other: Vec<u64>,
     values: Vec<f64>,
@@ -152,7 +153,8 @@ const SHORT_ROW: usize = 96;
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Sorts pairs by their upper half, which is below `columns`: least significant digit first, only as many digits as needed.
+/// Sorts pairs by their upper half, which is below `columns`: least significant digit first, only as many digits as
+/// needed.
 fn sort_by_column(pairs: &mut Vec<u64>, other: &mut Vec<u64>, columns: usize) {
     if pairs.len() < SHORT_ROW {
         pairs.sort_unstable();

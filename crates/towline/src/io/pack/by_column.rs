@@ -1,4 +1,5 @@
-//! Keys of features in the order of their columns, however they come, in little memory: parted by range of columns on disk, and each part put in order alone.
+//! Keys of features in the order of their columns, however they come, in little memory: parted by range of columns on
+//! disk, and each part put in order alone.
 use std::path::Path;
 
 use super::streams::Streams;

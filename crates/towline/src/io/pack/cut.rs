@@ -159,13 +159,15 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Memory for cutting blocks of `block_bytes` from rows of at most `longest` values, each of which may be mapped to `mapped` bytes, `encoders` at a time.
+/// Memory for cutting blocks of `block_bytes` from rows of at most `longest` values, each of which may be mapped to
+/// `mapped` bytes, `encoders` at a time.
 fn needed_bytes(block_bytes: u64, (longest, layout): (u64, Layout), mapped: Option<u64>, encoders: usize) -> u64 {
     // A block ends with the row that fills it.
     let largest = block_bytes + layout.resident_bytes(1, longest).max(mapped.unwrap_or(0));
     // Dense rows of 32-bit floats have the most values.
     let values = if mapped.is_some() { largest / 4 } else { largest / layout.value_bytes(1) };
-    // For each a block, perhaps mapped too, what its encoding takes, and the bytes of the one before, which are written meanwhile.
+    // For each a block, perhaps mapped too, what its encoding takes, and the bytes of the one before, which are written
+    // meanwhile.
     let blocks = if mapped.is_some() { 3 } else { 2 };
     let encoder = blocks * largest + format::encoding_bytes(largest, values) + Arranger::most_bytes(longest);
     encoders as u64 * encoder + largest

@@ -1,7 +1,7 @@
 //! Which budget would have been enough.
 //!
-//! A refused reservation knows what it needed itself, not what would have been asked for after it. A number that a user types must do
-//! for all of the run, so it is worked out from everything that is known of the data by then.
+//! A refused reservation knows what it needed itself, not what would have been asked for after it. A number that a user
+//! types must do for all of the run, so it is worked out from everything that is known of the data by then.
 use super::{PackError, PackOptions};
 use crate::budget::{Budget, BudgetError};
 use crate::input::{InputError, LONG_ROW};
@@ -76,7 +76,8 @@ pub fn state(mut error: PackError, needs: Needs, unpacking_bytes: u64) -> PackEr
         PackError::Budget(refused) | PackError::Store(StoreError::Budget(refused)) => (refused, 0),
         _ => return error,
     };
-    // Text being parsed takes a quarter of the budget, rows on their way to disk a tenth: 8/5 leaves the rest for the data.
+    // Text being parsed takes a quarter of the budget, rows on their way to disk a tenth: 8/5 leaves the rest for the
+    // data.
     let enough = (needs.bytes() + row_bytes) / 5 * 8 + needs.fixed_bytes + unpacking_bytes + refused.program_bytes;
     refused.least_bytes = refused.least_bytes.max(enough);
     error

@@ -1,8 +1,9 @@
 //! Numbering features of which not all fit into memory.
 //!
-//! The rows come in eras. In each, features get ids as they are first seen; when there is no room for more, the era ends: its features go to
-//! disk with their counts, its rows with the ids of the era, and the table is empty again. At the end a feature is known by several
-//! ids, one of each era that has seen it. Features are parted by their hash, so that the ones of a part fit into memory:
+//! The rows come in eras. In each, features get ids as they are first seen; when there is no room for more, the era
+//! ends: its features go to disk with their counts, its rows with the ids of the era, and the table is empty again. At
+//! the end a feature is known by several ids, one of each era that has seen it. Features are parted by their hash, so
+//! that the ones of a part fit into memory:
 //!
 //! ```text
 //! join      each part alone: the same feature in several eras ─► one number within the part, and the sum of its counts
@@ -10,8 +11,9 @@
 //!           behind those of its count that came before, and its key goes to the feature map
 //! tell      each part alone: the column of each id
 //! ```
-//! Then the rows of an era need only the columns of its ids. Every step reads and writes in order; what is held is a part of the features and buffers. Columns
-//! are those that a table of all features would give: by count, and then as first seen.
+//! Then the rows of an era need only the columns of its ids. Every step reads and writes in order; what is held is a
+//! part of the features and buffers. Columns are those that a table of all features would give: by count, and then as
+//! first seen.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -207,7 +209,8 @@ fn read_all<'a>(
 
 /// Features by part.
 struct Joined {
-    /// By part the numbers of its ids within the part, in the order of the ids; and its features: counts, and feature numbers if they have them.
+    /// By part the numbers of its ids within the part, in the order of the ids; and its features: counts, and feature
+    /// numbers if they have them.
     streams: Streams,
     /// How many new features have each count.
     counts: BTreeMap<u32, u32>,

@@ -1,4 +1,5 @@
-//! Rows become random Fourier features on their way into a store, or stay what these are made from whenever a block is read.
+//! Rows become random Fourier features on their way into a store, or stay what these are made from whenever a block is
+//! read.
 use std::io::{BufReader, Read};
 use std::path::Path;
 

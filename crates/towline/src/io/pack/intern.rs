@@ -1,12 +1,13 @@
 //! Features get small numbers in the order in which they are first seen, and are counted.
 //!
-//! Counts order the columns, and for that a sample of the rows is enough: which of two rare features comes first does not matter, and every count
-//! is a miss of the cache. Where features are scaled, the counts are exact.
+//! Counts order the columns, and for that a sample of the rows is enough: which of two rare features comes first does
+//! not matter, and every count is a miss of the cache. Where features are scaled, the counts are exact.
 //!
-//! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much larger than a
-//! hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table of ids, which takes 6 to 12 bytes a
-//! feature. Names are known by a 128-bit hash: the names themselves go to a file at once, so a column with millions of distinct texts
-//! costs little more than one with as many numbers. Where even that does not fit, features come in [`Eras`].
+//! Feature numbers of text are looked up in pages, a table of 4 bytes per possible feature, as long as that is not much
+//! larger than a hash table would be (hashed n-grams fill their space); otherwise, and for names, in a hash table of
+//! ids, which takes 6 to 12 bytes a feature. Names are known by a 128-bit hash: the names themselves go to a file at
+//! once, so a column with millions of distinct texts costs little more than one with as many numbers. Where even that
+//! does not fit, features come in [`Eras`].
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -22,15 +23,18 @@ use crate::prefetch::{large_zeroed, prefetch};
 use crate::store::StoreError;
 use crate::store::features::{Columns, FeatureName};
 
-/// Slots of a page, 16 MiB: most of it can be backed by large pages of 2 MiB wherever it begins, and what is never touched costs nothing.
+/// Slots of a page, 16 MiB: most of it can be backed by large pages of 2 MiB wherever it begins, and what is never
+/// touched costs nothing.
 const PAGE: usize = 1 << 22;
 /// How many values ahead memory is asked for: enough to cover a miss, few enough to stay in the first cache.
 const LOOK_AHEAD: usize = 24;
 /// What a slot holds before its feature is seen; else it holds the id plus one.
 const UNSEEN: u32 = 0;
-/// Feature numbers beyond this many pages are hashed: a table of all pages below them would be larger than what they hold.
+/// Feature numbers beyond this many pages are hashed: a table of all pages below them would be larger than what they
+/// hold.
 const LARGEST_PAGE: u64 = 1 << 16;
-/// Pages may take this much per feature: more than a hash table, but one access finds a feature instead of two or three.
+/// Pages may take this much per feature: more than a hash table, but one access finds a feature instead of two or
+/// three.
 const HASHED_BYTES: u64 = 48;
 
 /// All features seen so far, or in this era.
@@ -46,7 +50,8 @@ pub struct Features {
     names: Option<BufWriter<File>>,
     /// Features of older generations, whose columns stay.
     old: usize,
-    /// Eras that have ended, and the memory that is set aside for ending the first one; neither if all features have to fit.
+    /// Eras that have ended, and the memory that is set aside for ending the first one; neither if all features have to
+    /// fit.
     eras: Option<Eras>,
     ending: Option<Reservation>,
     tables: Reservation,
@@ -54,8 +59,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// No features yet. Names, if features have them, go to a nameless file in `folder`. `may_part` says whether features that do not fit
-    /// into memory may come in eras.
+    /// No features yet. Names, if features have them, go to a nameless file in `folder`. `may_part` says whether
+    /// features that do not fit into memory may come in eras.
     pub fn new(named: bool, may_part: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
         let names = match named {
             true => Some(BufWriter::new(super::spill::nameless_file(folder)?)),
@@ -99,8 +104,8 @@ impl Features {
         Ok(())
     }
 
-    /// Replaces the keys of `batch` from `done` on by ids. Where the budget says no, `done` tells how far it came, and the
-    /// same call goes on from there.
+    /// Replaces the keys of `batch` from `done` on by ids. Where the budget says no, `done` tells how far it came, and
+    /// the same call goes on from there.
     pub fn resolve(&mut self, batch: &mut RowBatch, done: &mut usize, budget: &Budget) -> Result<(), StoreError> {
         if self.names.is_some() {
             let mut ids = Vec::with_capacity(batch.names.len());
@@ -137,7 +142,8 @@ impl Features {
         Ok(())
     }
 
-    /// Counts the ids of a batch whose first row has this number: in all rows, or in a sample that depends on nothing but their numbers.
+    /// Counts the ids of a batch whose first row has this number: in all rows, or in a sample that depends on nothing
+    /// but their numbers.
     pub fn count(&mut self, batch: &RowBatch, first_row: u64, exactly: bool) {
         let counts = self.keys.counts_mut();
         for i in 0..batch.rows() {
@@ -156,7 +162,8 @@ impl Features {
 
     /// Ids from `old` on, the most frequent ones first; among equals, as they were first seen.
     pub fn by_frequency(&self) -> Vec<u32> {
-        // Nearly all counts are small: they are sorted by counting them. Those that are not share the first place until they are compared.
+        // Nearly all counts are small: they are sorted by counting them. Those that are not share the first place until
+        // they are compared.
         const MANY: u32 = 1 << 12;
         let slot = |id: u32| (MANY - self.keys.counts()[id as usize].min(MANY)) as usize;
         let (first, end) = (self.old as u32, self.keys.counts().len() as u32);
@@ -286,8 +293,8 @@ impl Features {
         flushed.map_err(StoreError::io(Path::new("feature names"), "write them"))
     }
 
-    /// How many features there will be when the part `read` of the input has brought those that are known: others come in proportion, but
-    /// numbers hardly go beyond the largest one seen.
+    /// How many features there will be when the part `read` of the input has brought those that are known: others come
+    /// in proportion, but numbers hardly go beyond the largest one seen.
     pub fn expected(&self, read: f64) -> u64 {
         let in_proportion = self.len() as f64 / read.clamp(1e-6, 1.0);
         let largest = self.numbers().iter().max().map_or(f64::INFINITY, |&number| number as f64 + 1.0);

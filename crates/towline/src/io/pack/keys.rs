@@ -1,4 +1,5 @@
-//! Keys of features with ids from 0 on in the order in which they came, and counts: arrays by id, and a hash table that finds an id.
+//! Keys of features with ids from 0 on in the order in which they came, and counts: arrays by id, and a hash table that
+//! finds an id.
 use hashbrown::HashTable;
 
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -198,7 +199,8 @@ impl Keys {
     }
 }
 
-/// What a hash table for `entries` ids takes: a power of two of slots, at most 7/8 of them in use, with a byte of control each.
+/// What a hash table for `entries` ids takes: a power of two of slots, at most 7/8 of them in use, with a byte of
+/// control each.
 fn hash_table_bytes(entries: usize) -> u64 {
     let slots = (entries * 8).div_ceil(7).next_power_of_two().max(16) as u64;
     slots * (size_of::<u32>() as u64 + 1) + 16

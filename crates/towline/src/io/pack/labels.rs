@@ -53,7 +53,8 @@ impl Labels {
         Labels { text, names, histogram, min: old.min, max: old.max, sum: old.mean * rows as f64, rows }
     }
 
-    /// Turns text labels of `batch` into class codes and counts all labels. `false` if some inputs have text labels and others numbers.
+    /// Turns text labels of `batch` into class codes and counts all labels. `false` if some inputs have text labels and
+    /// others numbers.
     pub fn resolve(&mut self, batch: &mut RowBatch) -> bool {
         let is_text = !batch.classes.is_empty();
         if batch.rows() > 0 && *self.text.get_or_insert(is_text) != is_text {

@@ -169,8 +169,8 @@ impl PackOptions {
     }
 }
 
-/// Blocks take this much in memory unless told otherwise: large enough for fast reads and good compression, small enough that a
-/// training run can choose finely which ones to read, and to gather as many as its own budget allows.
+/// Blocks take this much in memory unless told otherwise: large enough for fast reads and good compression, small
+/// enough that a training run can choose finely which ones to read, and to gather as many as its own budget allows.
 const BLOCK_BYTES: u64 = 4 << 20;
 /// Where the budget is small, a block is at most this part of it: several are in work at one time.
 const BLOCKS_IN_BUDGET: u64 = 48;

@@ -195,7 +195,8 @@ impl<'a> Packer<'a> {
         matches!(self.options.scale, Scale::Minmax | Scale::Standard)
     }
 
-    /// Where the feature table needs room, waiting rows make way and go to disk. Where that is not enough, an era ends, and all features do.
+    /// Where the feature table needs room, waiting rows make way and go to disk. Where that is not enough, an era ends,
+    /// and all features do.
     fn resolve_features(&mut self, batch: &mut RowBatch) -> Result<(), PackError> {
         let mut done = 0;
         let refused = match self.features.resolve(batch, &mut done, self.budget) {
@@ -232,8 +233,8 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// Whether features that do not fit into memory can be numbered on disk. What scaling knows of a feature is a sum in the order of the rows, which parts
-/// would not have, and features of a map are made from all of them.
+/// Whether features that do not fit into memory can be numbered on disk. What scaling knows of a feature is a sum in
+/// the order of the rows, which parts would not have, and features of a map are made from all of them.
 fn may_part(options: &PackOptions, named: bool) -> bool {
     let is_scaled = matches!(options.scale, Scale::Minmax | Scale::Standard);
     !is_scaled && options.fourier.is_none() && (options.renumber || named)

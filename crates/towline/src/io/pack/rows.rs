@@ -98,7 +98,8 @@ impl WaitingRows {
         self.layout.targets = targets;
     }
 
-    /// Adds a row, with its targets behind the first. `expected` estimates the bytes in memory of all rows that will come, these included.
+    /// Adds a row, with its targets behind the first. `expected` estimates the bytes in memory of all rows that will
+    /// come, these included.
     pub fn push(
         &mut self,
         info: RowInfo,
@@ -205,8 +206,8 @@ impl WaitingRows {
         Ok(())
     }
 
-    /// Hands out all rows in the order of the store, as many at a time as fit into memory: blocks of rows, and the order in
-    /// which to take rows from them as (block, row).
+    /// Hands out all rows in the order of the store, as many at a time as fit into memory: blocks of rows, and the
+    /// order in which to take rows from them as (block, row).
     pub fn drain<E: From<StoreError>>(
         mut self,
         mut each: impl FnMut(&[Block], &[(u32, u32)]) -> Result<(), E>,
@@ -227,7 +228,8 @@ impl WaitingRows {
         Ok(())
     }
 
-    /// Rows that lie on disk in the order of the store need no sorting: as many segments at a time as half of the free memory holds.
+    /// Rows that lie on disk in the order of the store need no sorting: as many segments at a time as half of the free
+    /// memory holds.
     fn drain_in_order<E: From<StoreError>>(
         &self,
         spill: &Spill,
@@ -251,7 +253,8 @@ impl WaitingRows {
         each(&slabs, &self.order(&slabs))
     }
 
-    /// `parts` is how many buckets of this size all places would make, which tells a place's position within its bucket.
+    /// `parts` is how many buckets of this size all places would make, which tells a place's position within its
+    /// bucket.
     fn drain_bucket<E: From<StoreError>>(
         &self,
         spill: &Spill,

@@ -1,7 +1,8 @@
 //! Scaling features while packing: to [0, 1], or by their standard deviation.
 //!
-//! Zeros are not stored, yet they count: a feature that is absent from some row has 0 among its values. Where [0, 1] moves that 0 (a
-//! feature with negative values), the rows without it get the value that 0 becomes, so that the map is the same for every row.
+//! Zeros are not stored, yet they count: a feature that is absent from some row has 0 among its values. Where [0, 1]
+//! moves that 0 (a feature with negative values), the rows without it get the value that 0 becomes, so that the map is
+//! the same for every row.
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
 use crate::store::features::Scaling;

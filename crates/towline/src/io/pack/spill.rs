@@ -1,8 +1,8 @@
 //! Rows that do not fit into memory wait on disk, already parted by where they will lie in the store.
 //!
-//! Every row has a place: a hash of its number, or the number itself if the order is kept. The store is the rows sorted by
-//! place. A bucket holds all rows of a range of places, so that buckets can be sorted one after the other in memory. Which
-//! rows share a bucket depends on the budget; the order in which they come out does not.
+//! Every row has a place: a hash of its number, or the number itself if the order is kept. The store is the rows sorted
+//! by place. A bucket holds all rows of a range of places, so that buckets can be sorted one after the other in memory.
+//! Which rows share a bucket depends on the budget; the order in which they come out does not.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ impl Spill {
         segment_bytes + format::encoding_bytes(segment_bytes, segment_bytes / layout.value_bytes(1))
     }
 
-    /// Writes all rows of `slabs`, each into the bucket that `bucket_of` its id says, in segments of about `segment_bytes`, as many at one
-    /// time as `paid_bytes` pay for.
+    /// Writes all rows of `slabs`, each into the bucket that `bucket_of` its id says, in segments of about
+    /// `segment_bytes`, as many at one time as `paid_bytes` pay for.
     pub fn write(
         &mut self,
         slabs: &[Block],

@@ -126,7 +126,8 @@ impl Packer<'_> {
             return Ok(arrangement);
         }
         arrangement.scaling = match &self.old {
-            // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay as they are.
+            // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay
+            // as they are.
             Some((_, map)) => (0..order.len() as u32)
                 .map(|column| map.as_ref().and_then(|map| map.scaling(column)))
                 .map(|scaling| scaling.unwrap_or(Scaling { shift: 0.0, factor: 1.0 }))

@@ -8,8 +8,8 @@ use super::{
 
 /// Any of the losses, as named on the command line and in model files.
 ///
-/// It is a [`Loss`] itself, for certificates and tests. A solver wants the type inside, through [`AnyLoss::visit`], so that
-/// its inner loop is compiled for that loss.
+/// It is a [`Loss`] itself, for certificates and tests. A solver wants the type inside, through [`AnyLoss::visit`], so
+/// that its inner loop is compiled for that loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -117,8 +117,8 @@ impl AnyLoss {
         matches!(self, AnyLoss::Hinge(_) | AnyLoss::SquaredHinge(_) | AnyLoss::Logistic(_))
     }
 
-    /// The margin yz at which the loss reaches `1 + s`, above 0: L⁻¹(1 + s) of IBCD's equation (10). Rows below it are outliers of the loss that is cut off
-    /// there. `None` for regression.
+    /// The margin yz at which the loss reaches `1 + s`, above 0: L⁻¹(1 + s) of IBCD's equation (10). Rows below it are
+    /// outliers of the loss that is cut off there. `None` for regression.
     pub fn ceiling_margin(self, s: f64) -> Option<f64> {
         match self {
             AnyLoss::Hinge(_) => Some(-s),

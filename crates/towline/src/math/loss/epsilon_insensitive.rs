@@ -55,8 +55,8 @@ impl Loss for EpsilonInsensitive {
     #[inline]
     fn dual_step(&self, y: f64, z: f64, beta: f64, q: f64, c: f64) -> f64 {
         let r = z - y;
-        // The optimum if it is positive, and if it is negative; at most one of the two keeps its sign, and if neither does
-        // the optimum is zero. q = 0 gives infinities that the bounds stop, or 0/0, which `max` and `min` discard.
+        // The optimum if it is positive, and if it is negative; at most one of the two keeps its sign, and if neither
+        // does the optimum is zero. q = 0 gives infinities that the bounds stop, or 0/0, which `max` and `min` discard.
         let positive = beta - (r + self.epsilon) / q;
         let negative = beta - (r - self.epsilon) / q;
         (positive.max(0.0) + negative.min(0.0)).max(-c).min(c)
@@ -81,7 +81,8 @@ impl Loss for EpsilonInsensitive {
         if size > c {
             return f64::INFINITY;
         }
-        // By symmetry let β ≥ 0, which pulls the residual up. Then c max(0, |r| - ε) + εβ + βr falls apart by where r is.
+        // By symmetry let β ≥ 0, which pulls the residual up. Then c max(0, |r| - ε) + εβ + βr falls apart by where r
+        // is.
         let r = if beta < 0.0 { y - z } else { z - y };
         let below = -r - self.epsilon;
         if below > 0.0 {

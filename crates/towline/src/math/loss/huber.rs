@@ -1,8 +1,8 @@
 //! The Huber loss: squared for small residuals, linear for large ones.
 //!
-//! With r = z - y: L = ½r² for |r| ≤ δ and δ|r| - ½δ² beyond, L*(u) = uy + ½u² on \[-δ, δ\] (Huber, "Robust estimation of a
-//! location parameter", Annals of Mathematical Statistics 35, 1964). In the dual it is the squared loss with bounds, so the
-//! step is that of the squared loss, clipped: the one-row dual is concave.
+//! With r = z - y: L = ½r² for |r| ≤ δ and δ|r| - ½δ² beyond, L*(u) = uy + ½u² on \[-δ, δ\] (Huber, "Robust estimation
+//! of a location parameter", Annals of Mathematical Statistics 35, 1964). In the dual it is the squared loss with
+//! bounds, so the step is that of the squared loss, clipped: the one-row dual is concave.
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{checked_delta, deserialize_delta};

@@ -1,4 +1,5 @@
-//! Losses of several margins at once, as the trainer of joint models sees them: of a class among many, or of several numbers.
+//! Losses of several margins at once, as the trainer of joint models sees them: of a class among many, or of several
+//! numbers.
 use super::classes::{self, ClassLoss, ClassRow};
 
 /// A convex loss of one margin per output, with its dual: see [`super::classes`] for the two sides.
@@ -17,7 +18,8 @@ pub trait JointLoss: Copy + Send + Sync + 'static {
     /// -cL*(-β/c), for dual variables within their bounds.
     fn dual_value(&self, target: &[f64], duals: &[f64], c: f64) -> f64;
 
-    /// Replaces the dual variables by those that maximise the dual over one row, see [`ClassLoss::dual_step`]; `curvature` is ‖x‖² for the penalty ½‖w‖².
+    /// Replaces the dual variables by those that maximise the dual over one row, see [`ClassLoss::dual_step`];
+    /// `curvature` is ‖x‖² for the penalty ½‖w‖².
     fn dual_step(&self, row: JointRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]);
 
     /// How far margins may move before the dual variables would leave their corner; 0 if they are in none.

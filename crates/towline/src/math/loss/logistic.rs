@@ -3,13 +3,13 @@
 //! With t = yz and α = yβ: L = log(1 + exp(-t)), L*(-ya) = a log a + (1 - a) log(1 - a) on \[0, 1\], and at the optimum
 //! α = cσ(-t), strictly between 0 and c.
 //!
-//! The one-row dual has no closed form. As in Yu, Huang & Lin, "Dual coordinate descent methods for logistic regression and
-//! maximum entropy models" (Machine Learning 85, 2011), an iteration runs on the distance of α to the end that the optimum
-//! is nearer to, which keeps its digits however near that is and makes the equation concave on the whole way. We depart from
-//! them twice, both to spend fewer logarithms: the iteration is Halley's, of third order, and where the current α is a poor
-//! start we begin at the Lambert equation that the optimum nearly satisfies, instead of damping a long walk of Newton's
-//! along the logarithm. So nothing depends on where α is, and it may sit on an end, which is where it rounds to when σ(-t)
-//! is below the machine's precision.
+//! The one-row dual has no closed form. As in Yu, Huang & Lin, "Dual coordinate descent methods for logistic regression
+//! and maximum entropy models" (Machine Learning 85, 2011), an iteration runs on the distance of α to the end that the
+//! optimum is nearer to, which keeps its digits however near that is and makes the equation concave on the whole way.
+//! We depart from them twice, both to spend fewer logarithms: the iteration is Halley's, of third order, and where the
+//! current α is a poor start we begin at the Lambert equation that the optimum nearly satisfies, instead of damping a
+//! long walk of Newton's along the logarithm. So nothing depends on where α is, and it may sit on an end, which is
+//! where it rounds to when σ(-t) is below the machine's precision.
 use serde::{Deserialize, Serialize};
 
 use super::{Loss, SmoothLoss};
@@ -65,7 +65,8 @@ impl Loss for Logistic {
         if !(0.0..=c).contains(&alpha) {
             return f64::INFINITY;
         }
-        // Mirrored so that p ≤ ½, where exp(-t) gives it with all digits; so c - α, exact near c, stands in for α there.
+        // Mirrored so that p ≤ ½, where exp(-t) gives it with all digits; so c - α, exact near c, stands in for α
+        // there.
         let (a, rest, t) = if t < 0.0 { ((c - alpha) / c, alpha / c, -t) } else { (alpha / c, (c - alpha) / c, t) };
         let e = (-t).exp();
         let tail = e.ln_1p();
@@ -82,8 +83,9 @@ impl Loss for Logistic {
         c * entropy(alpha.min(c - alpha) / c)
     }
 
-    /// Inside the open interval, and so near zero that w starts near zero: min(c/1000, 1e-8) as in Yu, Huang & Lin. Zero
-    /// would do for [`dual_step`](Loss::dual_step); it is for methods that follow the dual's gradient, infinite there.
+    /// Inside the open interval, and so near zero that w starts near zero: min(c/1000, 1e-8) as in Yu, Huang & Lin.
+    /// Zero would do for [`dual_step`](Loss::dual_step); it is for methods that follow the dual's gradient, infinite
+    /// there.
     fn initial_dual(&self, y: f64, c: f64) -> f64 {
         y * (1e-3 * c).min(1e-8)
     }
@@ -118,7 +120,8 @@ fn x_log(x: f64, log: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x * log }
 }
 
-/// a log(a/p) - (a - p), at least zero, given a - p and log p; the two ends' sum is the divergence, as a - p cancels in it.
+/// a log(a/p) - (a - p), at least zero, given a - p and log p; the two ends' sum is the divergence, as a - p cancels in
+/// it.
 fn divergence(a: f64, p: f64, off: f64, log_p: f64) -> f64 {
     let x = off / p;
     if x.abs() < 0.01 {
@@ -159,8 +162,9 @@ fn halley(curve: f64, from: f64, t: f64) -> (f64, usize) {
         let slope = curve + inverse;
         // f''/f', so written that it overflows no sooner than f'.
         let bend = (2.0 * x - 1.0) * inverse * (inverse / slope);
-        // x - f/(f' - f f''/2f'). Both starts have -1.4 < f < 1, so the denominator is above 0.3f' and the result above zero;
-        // where curve·from and t are so huge that their difference is noise it may not be, and zero is as good an answer.
+        // x - f/(f' - f f''/2f'). Both starts have -1.4 < f < 1, so the denominator is above 0.3f' and the result above
+        // zero; where curve·from and t are so huge that their difference is noise it may not be, and zero is as good an
+        // answer.
         let next = (x - value / (slope - 0.5 * value * bend)).min(0.5);
         let moved = (next - x).abs();
         x = next;

@@ -1,15 +1,16 @@
 //! Losses: what a margin costs, and the best dual variable for one row.
 //!
-//! Pure scalar mathematics; nothing here sees a matrix. With margins z_i = w·x_i and weights c_i > 0 the trainers minimise
+//! Pure scalar mathematics; nothing here sees a matrix. With margins z_i = w·x_i and weights c_i > 0 the trainers
+//! minimise
 //!
 //! ```text
 //! primal   F(w) = ½‖w‖² + Σ c_i L(y_i, z_i)
 //! dual     D(β) = -½‖w‖² - Σ c_i L*(-β_i/c_i)        with w = Σ β_i x_i
 //! gap      F(w) - D(β) = Σ [ c_i L(y_i, z_i) + c_i L*(-β_i/c_i) + β_i z_i ]
 //! ```
-//! where L* is the convex conjugate in z. Every term of the last sum is at least zero (Fenchel–Young) and is zero exactly
-//! when β_i ∈ -c_i ∂L(y_i, z_i). So each row carries its own share of the certificate, [`Loss::gap`], and it is computed
-//! from a closed form per loss and not from that sum, whose terms cancel to nothing near the optimum.
+//! where L* is the convex conjugate in z. Every term of the last sum is at least zero (Fenchel–Young) and is zero
+//! exactly when β_i ∈ -c_i ∂L(y_i, z_i). So each row carries its own share of the certificate, [`Loss::gap`], and it is
+//! computed from a closed form per loss and not from that sum, whose terms cancel to nothing near the optimum.
 //!
 //! | name | L(y, z), with m = 1 - yz and r = z - y | L*(u) - uy (regression), L*(-ya) (classification) | β |
 //! | --- | --- | --- | --- |
@@ -23,7 +24,8 @@
 //!
 //! Classification losses expect y = -1 or y = +1, regression losses any finite y.
 //!
-//! A new loss is a file with an `impl Loss`, a variant of [`AnyLoss`] and an entry in [`ALL`]; the tests walk that table.
+//! A new loss is a file with an `impl Loss`, a variant of [`AnyLoss`] and an entry in [`ALL`]; the tests walk that
+//! table.
 //!
 //! ```
 //! use towline::loss::{AnyLoss, Loss};
@@ -74,8 +76,8 @@ pub trait Loss: Copy + Send + Sync + 'static {
     /// L*(u) = sup_z uz - L(y, z); infinite outside the domain.
     fn conjugate(&self, y: f64, u: f64) -> f64;
 
-    /// The interval of β for weight `c`, infinite where unbounded. β may sit on a finite end, also for the logistic loss,
-    /// whose interval is open in theory: the ends are where β rounds to.
+    /// The interval of β for weight `c`, infinite where unbounded. β may sit on a finite end, also for the logistic
+    /// loss, whose interval is open in theory: the ends are where β rounds to.
     fn dual_bounds(&self, y: f64, c: f64) -> (f64, f64);
 
     /// sup L'', the Lipschitz constant of the slope; infinite for a loss with kinks.
@@ -84,18 +86,19 @@ pub trait Loss: Copy + Send + Sync + 'static {
     /// The β that maximises the dual over one row, all others fixed.
     ///
     /// `z` is the row's margin as it stands, with the part that the current `beta` contributes; `q` = ‖x‖², zero for an
-    /// empty row. The result b maximises -½q(b - β)² - z(b - β) - cL*(-b/c), lies within [`dual_bounds`](Self::dual_bounds)
-    /// exactly, and the caller then moves w by (b - β)x.
+    /// empty row. The result b maximises -½q(b - β)² - z(b - β) - cL*(-b/c), lies within
+    /// [`dual_bounds`](Self::dual_bounds) exactly, and the caller then moves w by (b - β)x.
     fn dual_step(&self, y: f64, z: f64, beta: f64, q: f64, c: f64) -> f64;
 
     /// The row's share of the duality gap, cL(y, z) + cL*(-β/c) + βz.
     ///
-    /// Never negative, and accurate relative to itself and not to c. Infinite if β is outside its bounds; NaN if the margin
-    /// is, so that a broken run cannot certify itself.
+    /// Never negative, and accurate relative to itself and not to c. Infinite if β is outside its bounds; NaN if the
+    /// margin is, so that a broken run cannot certify itself.
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64;
 
-    /// How far the margin may move, either way, before β would want to leave the place where it is: positive only for a row
-    /// that sits at a kink of L* on its right side (LIBLINEAR's shrinking and the reference distance both ask for this).
+    /// How far the margin may move, either way, before β would want to leave the place where it is: positive only for a
+    /// row that sits at a kink of L* on its right side (LIBLINEAR's shrinking and the reference distance both ask for
+    /// this).
     fn slack(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let _ = (y, z, beta, c);
         0.0
@@ -121,11 +124,13 @@ pub trait Loss: Copy + Send + Sync + 'static {
 
 /// A loss whose slope is continuous, for methods of second order.
 pub trait SmoothLoss: Loss {
-    /// An element of the generalised second derivative in z: L'' where it exists, one of the one-sided limits elsewhere.
+    /// An element of the generalised second derivative in z: L'' where it exists, one of the one-sided limits
+    /// elsewhere.
     fn second(&self, y: f64, z: f64) -> f64;
 
-    /// The least h for which the parabola with slope L' and curvature h at z is nowhere below the loss; what iteratively reweighted least squares take for the
-    /// second derivative. For a loss whose slope is constant beyond some point that is more than 0 there.
+    /// The least h for which the parabola with slope L' and curvature h at z is nowhere below the loss; what
+    /// iteratively reweighted least squares take for the second derivative. For a loss whose slope is constant beyond
+    /// some point that is more than 0 there.
     fn majorant(&self, y: f64, z: f64) -> f64 {
         self.second(y, z)
     }
@@ -140,8 +145,8 @@ pub trait SmoothLoss: Loss {
         false
     }
 
-    /// A loss that is quadratic for residuals up to `radius`, and a factor by which its slope has the same bounds as that of this one. `None` if the
-    /// slope of this loss has no bounds, or is not constant for residuals of that size.
+    /// A loss that is quadratic for residuals up to `radius`, and a factor by which its slope has the same bounds as
+    /// that of this one. `None` if the slope of this loss has no bounds, or is not constant for residuals of that size.
     fn widened(&self, _radius: f64) -> Option<(Self, f64)> {
         None
     }

@@ -1,7 +1,7 @@
 //! The squared loss outside a tube, scaled as in LIBLINEAR: without a half.
 //!
-//! With r = z - y: L = max(0, |r| - ε)², L*(u) = uy + ε|u| + u²/4. The step is that of the epsilon-insensitive loss with
-//! 1/(2c) added to the diagonal and no bounds (Ho & Lin, JMLR 13, 2012, loss L2).
+//! With r = z - y: L = max(0, |r| - ε)², L*(u) = uy + ε|u| + u²/4. The step is that of the epsilon-insensitive loss
+//! with 1/(2c) added to the diagonal and no bounds (Ho & Lin, JMLR 13, 2012, loss L2).
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{checked_epsilon, deserialize_epsilon};

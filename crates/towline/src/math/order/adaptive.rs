@@ -1,9 +1,9 @@
 //! Rows as often as they have been worth it: adaptive variable selection frequencies (AVSF, Glasmachers & Dogan 2013).
 //!
-//! Each row has a preference p_i. A sweep (Algorithm 4) lays out about ℓ visits, row i about p_i/p_sum · ℓ times; after a visit with
-//! dual gain Δ (Algorithm 5) p_i ← clip(p_i · exp(c(Δ/Δref - 1))), where Δref is the running mean of gains. Departures: the
-//! schedule never exceeds ℓ entries, Δref never reaches 0, and the stop test is the certificate, since a row may be visited
-//! only once in p_max/p_min = 400 sweeps.
+//! Each row has a preference p_i. A sweep (Algorithm 4) lays out about ℓ visits, row i about p_i/p_sum · ℓ times; after
+//! a visit with dual gain Δ (Algorithm 5) p_i ← clip(p_i · exp(c(Δ/Δref - 1))), where Δref is the running mean of
+//! gains. Departures: the schedule never exceeds ℓ entries, Δref never reaches 0, and the stop test is the certificate,
+//! since a row may be visited only once in p_max/p_min = 400 sweeps.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Order, Schedule, Visit};
@@ -27,7 +27,8 @@ pub struct Preferences {
 }
 
 impl Preferences {
-    /// Lays out a sweep over `rows` with as many visits as there are of them, in random order, in a `schedule` that is empty.
+    /// Lays out a sweep over `rows` with as many visits as there are of them, in random order, in a `schedule` that is
+    /// empty.
     pub fn lay_out(&mut self, rows: &[u32], schedule: &mut Vec<u32>, random: &mut Xoshiro256PlusPlus) {
         self.first_sweep = !self.started;
         self.started = true;

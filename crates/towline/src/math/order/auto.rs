@@ -1,8 +1,9 @@
 //! Shrinking and adaptive frequencies in one: neither has to be chosen.
 //!
-//! Shrinking finds out in two visits that a row at its bound does not matter; adaptive frequencies need fifteen to make it rare, and then still
-//! visit it. Among the rows that matter, adaptive frequencies win by an order of magnitude at large C, where a few rows move
-//! long after the others have settled. So rows are left out by the rule of the one, and the rest is visited by the rule of the other.
+//! Shrinking finds out in two visits that a row at its bound does not matter; adaptive frequencies need fifteen to make
+//! it rare, and then still visit it. Among the rows that matter, adaptive frequencies win by an order of magnitude at
+//! large C, where a few rows move long after the others have settled. So rows are left out by the rule of the one, and
+//! the rest is visited by the rule of the other.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::adaptive::Preferences;

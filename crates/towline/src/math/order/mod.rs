@@ -1,7 +1,7 @@
 //! Which resident row is visited next.
 //!
-//! A sweep is as many visits as there are rows. An order lays out a sweep, and learns from what each visit brought. Orders
-//! keep something per row; when rows leave the working set, [`Order::retain`] and [`Order::resize`] follow.
+//! A sweep is as many visits as there are rows. An order lays out a sweep, and learns from what each visit brought.
+//! Orders keep something per row; when rows leave the working set, [`Order::retain`] and [`Order::resize`] follow.
 mod adaptive;
 mod auto;
 mod noting;
@@ -23,7 +23,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Visit {
     /// How much the dual objective rose.
     pub gain: f64,
-    /// How far the dual variable wanted to move, as a change of the margin; what LIBLINEAR calls the projected gradient.
+    /// How far the dual variable wanted to move, as a change of the margin; what LIBLINEAR calls the projected
+    /// gradient.
     pub violation: f64,
     /// How far the margin may move before the row matters again ([`crate::loss::Loss::slack`]).
     pub slack: f64,

@@ -4,8 +4,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Order, Schedule, Visit};
 use crate::base::random::shuffle;
 
-/// Notes what each row is worth keeping when other rows come (SBM, section 2.2), as its last visit has found it: rows that moved by how far, rows at a
-/// bound by how near they are to leaving it.
+/// Notes what each row is worth keeping when other rows come (SBM, section 2.2), as its last visit has found it: rows
+/// that moved by how far, rows at a bound by how near they are to leaving it.
 pub struct Noting<'a> {
     /// The order.
     pub order: &'a mut dyn Order,
@@ -38,8 +38,8 @@ impl Order for Noting<'_> {
     }
 }
 
-/// One sweep over every row once, the new ones first: whatever they did to the weights, rows that have been learnt before answer it. The order
-/// learns from the visits, as from its own.
+/// One sweep over every row once, the new ones first: whatever they did to the weights, rows that have been learnt
+/// before answer it. The order learns from the visits, as from its own.
 pub struct NewestFirst<'a> {
     order: &'a mut dyn Order,
     schedule: Schedule,

@@ -1,7 +1,9 @@
-//! The permutation order without rows that have stopped to matter (LIBLINEAR's rule: Hsieh et al., ICML 2008, section 3.2).
+//! The permutation order without rows that have stopped to matter (LIBLINEAR's rule: Hsieh et al., ICML 2008, section
+//! 3.2).
 //!
-//! A row at a bound is left out when its margin is farther on the right side than the largest violation of the last sweep. Violations of
-//! visited rows cannot tell when a row that was left out matters again; a scan over all rows does ([`Order::revise`]).
+//! A row at a bound is left out when its margin is farther on the right side than the largest violation of the last
+//! sweep. Violations of visited rows cannot tell when a row that was left out matters again; a scan over all rows does
+//! ([`Order::revise`]).
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Order, Schedule, Visit};

@@ -106,14 +106,15 @@ impl AnyPenalty {
     pub fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
         let feasible = self.feasible_scale(v);
         match self {
-            // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part is.
+            // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part
+            // is.
             AnyPenalty::ElasticNet(penalty) => [feasible, penalty.parts().0.feasible_scale(v)],
             _ => [feasible, feasible],
         }
     }
 
-    /// The least λ for which R(w) ≥ v·w for all w, so that w = 0 is optimal where -v is the gradient of the losses there. None where no λ is large
-    /// enough: the penalty has no kink at 0.
+    /// The least λ for which R(w) ≥ v·w for all w, so that w = 0 is optimal where -v is the gradient of the losses
+    /// there. None where no λ is large enough: the penalty has no kink at 0.
     pub fn least_lambda(&self, v: &[f64]) -> Option<f64> {
         match self {
             AnyPenalty::L1(_) => Some(largest(v)),
@@ -124,7 +125,8 @@ impl AnyPenalty {
         }
     }
 
-    /// The same for so many weights that lie side by side for each feature. A group takes in all weights of its features.
+    /// The same for so many weights that lie side by side for each feature. A group takes in all weights of its
+    /// features.
     pub fn for_outputs(self, outputs: usize) -> AnyPenalty {
         match self {
             AnyPenalty::Group(Group { lambda, groups }) => {

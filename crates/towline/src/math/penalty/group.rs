@@ -35,7 +35,8 @@ impl PartialEq for GroupMap {
 }
 
 impl GroupMap {
-    /// `of_column` has a group for each column, and one for the constant feature behind them; `weights` one number above 0 for each group.
+    /// `of_column` has a group for each column, and one for the constant feature behind them; `weights` one number
+    /// above 0 for each group.
     pub fn new(of_column: Vec<u32>, weights: Vec<f64>) -> Result<GroupMap, PenaltyError> {
         if let Some(&weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
             return Err(PenaltyError::GroupWeight { weight });

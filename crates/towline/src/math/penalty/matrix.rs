@@ -5,7 +5,8 @@ use super::spectrum::{self, Spectrum};
 use super::{AnyPenalty, Nuclear};
 use crate::block::Row;
 
-/// A row with the constant feature behind its columns; 0 where there is none, or where its weights are free of the penalty.
+/// A row with the constant feature behind its columns; 0 where there is none, or where its weights are free of the
+/// penalty.
 #[derive(Clone, Copy)]
 pub struct WholeRow<'a> {
     /// Its values.
@@ -61,14 +62,16 @@ impl<P: LazyProx> MatrixProx for P {
     }
 }
 
-/// Eigenvectors are looked for again when UᵀU has moved by this part of the squared threshold. Singular values are shrunk by a function of
-/// their squares whose slope is at most half of one over that, so it is what small means here.
+/// Eigenvectors are looked for again when UᵀU has moved by this part of the squared threshold. Singular values are
+/// shrunk by a function of their squares whose slope is at most half of one over that, so it is what small means here.
 const SMALL: f64 = 0.1;
 
-/// `W = U·G` with a G that follows U. A step of a row changes UᵀU by a matrix E of rank two, and G, to first order, by what Daleckii & Krein
-/// (1965) say: in the basis of the eigenvectors of UᵀU, `dG_ij = E_ij (g(λ_i) - g(λ_j)) / (λ_i - λ_j)`, where g(λ) = max(0, 1 - t/√λ). That
-/// costs the square of the outputs. Without it rows would push against weights that do not answer before the next eigenvectors are found, and where all rows
-/// look alike they would push too far, for ever: on one extract of covtype a G that was held for 14 rows never converged.
+/// `W = U·G` with a G that follows U. A step of a row changes UᵀU by a matrix E of rank two, and G, to first order, by
+/// what Daleckii & Krein (1965) say: in the basis of the eigenvectors of UᵀU,
+/// `dG_ij = E_ij (g(λ_i) - g(λ_j)) / (λ_i - λ_j)`, where g(λ) = max(0, 1 - t/√λ). That costs the square of the outputs.
+/// Without it rows would push against weights that do not answer before the next eigenvectors are found, and where all
+/// rows look alike they would push too far, for ever: on one extract of covtype a G that was held for 14 rows never
+/// converged.
 pub struct NuclearShrinkage {
     penalty: Nuclear,
     eta: f64,
@@ -125,7 +128,8 @@ impl NuclearShrinkage {
         }
     }
 
-    /// Follows a step: UᵀU becomes `aδᵀ + δaᵀ + ‖x‖²δδᵀ` more, with a = Uᵀx before it. Says whether that is still small.
+    /// Follows a step: UᵀU becomes `aδᵀ + δaᵀ + ‖x‖²δδᵀ` more, with a = Uᵀx before it. Says whether that is still
+    /// small.
     fn follow(&mut self, sq_norm: f64, products: &[f64], steps: &[(u32, f64)]) -> bool {
         let n = self.size();
         let [a, step] = &mut self.turned;

@@ -13,10 +13,12 @@
 //! | `nuclear` | λ‖W‖_*, the sum of singular values | 0 if the largest of V is ≤ λ, else ∞ | (U·G)_j, see [`nuclear`](Nuclear) |
 //! | `none` | 0 | 0 if v = 0, else ∞ | u_j |
 //!
-//! With several outputs the weights of a feature lie side by side, and W has a row for each feature. All penalties but `nuclear` see one long vector.
+//! With several outputs the weights of a feature lie side by side, and W has a row for each feature. All penalties but
+//! `nuclear` see one long vector.
 //!
-//! soft(u, t) is u moved towards 0 by t, and 0 where that would pass it. Most of these are not strongly convex, so that v does
-//! not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see `engine::problem::proximal`.
+//! soft(u, t) is u moved towards 0 by t, and 0 where that would pass it. Most of these are not strongly convex, so that
+//! v does not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see
+//! `engine::problem::proximal`.
 //!
 //! A new penalty is a file with an `impl Penalty`, a variant of [`AnyPenalty`], and an entry in the table of the tests.
 mod any;
@@ -71,7 +73,8 @@ pub trait Penalty {
     }
 }
 
-/// What a bound of a dual ball may be exceeded by, relatively: a vector that was scaled onto the ball is there up to rounding.
+/// What a bound of a dual ball may be exceeded by, relatively: a vector that was scaled onto the ball is there up to
+/// rounding.
 pub const ROUNDING: f64 = 1e-12;
 
 /// u moved towards 0 by t ≥ 0, and 0 where that would pass it.

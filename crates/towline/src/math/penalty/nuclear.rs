@@ -1,5 +1,5 @@
-//! The nuclear norm of the matrix of features by outputs (Fazel 2002; Pong et al. 2010 for several targets): few directions in the space of outputs
-//! serve all of them.
+//! The nuclear norm of the matrix of features by outputs (Fazel 2002; Pong et al. 2010 for several targets): few
+//! directions in the space of outputs serve all of them.
 //!
 //! With UᵀU = Q Σ² Qᵀ, all that is needed is small: the norm is Σ σ, the dual norm is the largest σ, and
 //! `prox_{ηλ‖·‖_*}(U) = U·G`, `G = Q diag(max(0, 1 - ηλ/σ)) Qᵀ`, a matrix of outputs by outputs.
@@ -53,8 +53,9 @@ pub(super) fn apply(map: &[f64], u: &[f64], w: &mut [f64]) {
 }
 
 impl Penalty for Nuclear {
-    /// The singular vectors come from the Gram matrix, which is blind to singular values below √ε of the largest. Lengths along them are
-    /// measured on W itself: for any orthonormal q the sum Σ‖Wq‖ is at least the norm, so that what is left of the error never flatters a certificate.
+    /// The singular vectors come from the Gram matrix, which is blind to singular values below √ε of the largest.
+    /// Lengths along them are measured on W itself: for any orthonormal q the sum Σ‖Wq‖ is at least the norm, so that
+    /// what is left of the error never flatters a certificate.
     fn along(&self, w: &[f64]) -> (f64, f64) {
         let n = self.size();
         let spectrum = Spectrum::of(&spectrum::gram(w, n), n);

@@ -1,7 +1,7 @@
 //! Eigenvalues of small symmetric matrices, which know the singular values and right singular vectors of tall ones.
 //!
-//! A matrix of features by outputs has millions of rows and few columns: all that the nuclear norm asks of it is in its Gram matrix
-//! UᵀU, whose eigenvectors faer finds.
+//! A matrix of features by outputs has millions of rows and few columns: all that the nuclear norm asks of it is in its
+//! Gram matrix UᵀU, whose eigenvectors faer finds.
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};

@@ -31,7 +31,8 @@ fn prox(penalty: &AnyPenalty, eta: f64, u: &[f64]) -> Vec<f64> {
     w
 }
 
-/// For a matrix of rank two at most: (σ₁ + σ₂)² = Σσ² + 2σ₁σ₂, and (σ₁σ₂)² is the sum of all squared minors (Cauchy–Binet).
+/// For a matrix of rank two at most: (σ₁ + σ₂)² = Σσ² + 2σ₁σ₂, and (σ₁σ₂)² is the sum of all squared minors
+/// (Cauchy–Binet).
 fn sum_of_singular_values(w: &[f64], outputs: usize) -> f64 {
     let rows: Vec<&[f64]> = w.chunks(outputs).collect();
     let mut minors = 0.0;
@@ -155,7 +156,8 @@ proptest! {
 }
 
 proptest! {
-    /// Margins of a row, and the map itself, while rows change U: for maps by coordinates and for the one by eigenvectors.
+    /// Margins of a row, and the map itself, while rows change U: for maps by coordinates and for the one by
+    /// eigenvectors.
     #[test]
     fn matrices_follow_every_row(u in vector(), outputs in prop_oneof![Just(1usize), Just(2), Just(3)], intercept: bool,
                                  steps in proptest::collection::vec((0usize..3, -2.0..2.0f64, 0usize..3, -1.0..1.0f64), 1..12),
@@ -194,7 +196,8 @@ proptest! {
     }
 }
 
-/// Between two eigenvector searches the map is right to first order: ten times smaller steps make a hundred times smaller errors.
+/// Between two eigenvector searches the map is right to first order: ten times smaller steps make a hundred times
+/// smaller errors.
 #[test]
 fn the_nuclear_map_is_followed_to_first_order() {
     let nuclear = Nuclear { lambda: 1.0, outputs: 3 };

@@ -50,7 +50,8 @@ impl Choice {
                 Some(found.ok_or_else(|| second_order::refusal(store, objective, (solver, true), budget))?)
             }
         };
-        // Models by scans read the rows one after the other, a few times each; dual coordinate descent reads them for all.
+        // Models by scans read the rows one after the other, a few times each; dual coordinate descent reads them for
+        // all.
         let shares = |found: &Candidate| {
             models > FEW_MODELS && asked == Solver::Auto && !found.in_memory && found.solver == Solver::Multipliers
         };

@@ -1,9 +1,10 @@
 //! Where a path begins: the least λ for which all weights are 0, and the optimum there.
 //!
-//! At w = 0 and the intercept b that is best there, the slopes make a dual point `β_i = -c_i L'(y_i, b)` with v = Σ βx, and w = 0 is
-//! optimal as long as v is in the dual ball of R: the least such λ is the dual norm of v. Without an intercept that is one scan; b takes
-//! one more, over the targets. Where the best b lies on kinks of the loss, β is the mixture of the slopes to both sides that adds up to 0;
-//! there another mixture may do with a smaller λ, and this one is an upper bound.
+//! At w = 0 and the intercept b that is best there, the slopes make a dual point `β_i = -c_i L'(y_i, b)` with v = Σ βx,
+//! and w = 0 is optimal as long as v is in the dual ball of R: the least such λ is the dual norm of v. Without an
+//! intercept that is one scan; b takes one more, over the targets. Where the best b lies on kinks of the loss, β is the
+//! mixture of the slopes to both sides that adds up to 0; there another mixture may do with a smaller λ, and this one
+//! is an upper bound.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

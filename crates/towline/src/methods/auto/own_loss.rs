@@ -7,8 +7,8 @@ use crate::loss::Loss;
 use crate::methods::dual_cd::by_coordinates;
 use crate::store::BlockStore;
 
-/// Trains the models of `options` with `loss` in place of that of their objectives, by dual coordinate descent, in memory or
-/// out of core, with any penalty. Certificates are those of `loss`.
+/// Trains the models of `options` with `loss` in place of that of their objectives, by dual coordinate descent, in
+/// memory or out of core, with any penalty. Certificates are those of `loss`.
 pub fn train_own_loss<L: Loss>(
     store: Arc<dyn BlockStore>,
     loss: L,

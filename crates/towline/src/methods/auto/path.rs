@@ -1,8 +1,9 @@
 //! A path: many objectives on the same rows, in an order in which each is near the one before it.
 //!
-//! Dual variables of one λ or C are feasible for the next, up to a factor, and near its optimum if the two are near each other. What a run knows at its end
-//! (w, β, and Σ βx) goes on to the next one, so that out of core no pass is spent on finding out where it stands. In memory the rows
-//! are read once. Out of core as many points as fit train together on each loaded block, and the next ones start from the last of them.
+//! Dual variables of one λ or C are feasible for the next, up to a factor, and near its optimum if the two are near
+//! each other. What a run knows at its end (w, β, and Σ βx) goes on to the next one, so that out of core no pass is
+//! spent on finding out where it stands. In memory the rows are read once. Out of core as many points as fit train
+//! together on each loaded block, and the next ones start from the last of them.
 use std::sync::Arc;
 
 use crate::budget::{Budget, BudgetError};
@@ -17,11 +18,12 @@ use crate::store::scales::Scales;
 /// Is told of models that were trained together: the number of the first, and what came of them.
 pub type EachPoint<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 
-/// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that were trained together: the number of
-/// their first model, and what came of all.
+/// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that
+/// were trained together: the number of their first model, and what came of all.
 ///
-/// The first ones start as `chain` or they themselves say. Ends early if a run was interrupted. Tasks must have the same loss and kind of penalty. Costs of
-/// models that were trained together include all that was read for them; the result is what everything has cost.
+/// The first ones start as `chain` or they themselves say. Ends early if a run was interrupted. Tasks must have the
+/// same loss and kind of penalty. Costs of models that were trained together include all that was read for them; the
+/// result is what everything has cost.
 pub fn path<E: From<TrainError>>(
     store: Arc<dyn BlockStore>,
     options: &TrainOptions,
@@ -56,8 +58,9 @@ pub fn path<E: From<TrainError>>(
 /// Columns whose scales differ by no more than this are alike to coordinate descent.
 const ALIKE: f64 = 10.0;
 
-/// Whether points are better off by coordinate descent: out of core it reads rows for many points at once, where Newton's
-/// method reads them four or five times for each. With columns that are alike, l1 takes it a few passes in all.
+/// Whether points are better off by coordinate descent: out of core it reads rows for many points at once, where
+/// Newton's method reads them four or five times for each. With columns that are alike, l1 takes it a few passes in
+/// all.
 fn shares_reads(store: &dyn BlockStore, first: &Task, choice: &Choice, budget: &Budget) -> Result<bool, TrainError> {
     let is_sparse = matches!(first.objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
     let is_scanned = |found: &Candidate| is_sparse && found.solver == Solver::Newton && !found.in_memory;

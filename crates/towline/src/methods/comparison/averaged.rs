@@ -1,14 +1,15 @@
 //! A weight vector that can be multiplied and averaged at the cost of the row that changes it.
 //!
-//! `w = scale · u`, so that shrinking w is one multiplication. The sum of all w so far needs no vector of its own either (Xu 2011,
-//! "Towards optimal one pass large scale learning with averaged stochastic gradient descent", section 4.2): where step j adds Δ_j to u and
-//! P_k is the sum of the scales up to step k,
+//! `w = scale · u`, so that shrinking w is one multiplication. The sum of all w so far needs no vector of its own
+//! either (Xu 2011, "Towards optimal one pass large scale learning with averaged stochastic gradient descent", section
+//! 4.2): where step j adds Δ_j to u and P_k is the sum of the scales up to step k,
 //! ```text
 //! Σ_k w_k = Σ_k scale_k · u_k = P_T · u_T - lag        lag = Σ_j P_{j-1} Δ_j
 //! ```
 use crate::block::Row;
 
-/// Below this the scale goes into u. `P · u - lag` loses as many digits as the scale has shrunk by since the last time: six of sixteen.
+/// Below this the scale goes into u. `P · u - lag` loses as many digits as the scale has shrunk by since the last time:
+/// six of sixteen.
 const LEAST_SCALE: f64 = 1e-6;
 
 /// w, and the average of what it has been.
@@ -37,8 +38,8 @@ impl Averaged {
         Averaged { u: zeros(), lag: zeros(), scale: 1.0, scales: 0.0, bias, steps: 0, begin, growing, counted }
     }
 
-    /// The same for steps without an end that is known: step t counts t times as much as the first, so that the average follows w (Shamir & Zhang,
-    /// "Stochastic gradient descent for non-smooth optimization", ICML 2013, section 4).
+    /// The same for steps without an end that is known: step t counts t times as much as the first, so that the average
+    /// follows w (Shamir & Zhang, "Stochastic gradient descent for non-smooth optimization", ICML 2013, section 4).
     pub fn growing(columns: usize, bias: f64) -> Self {
         Averaged { growing: true, ..Averaged::new(columns, bias, 0) }
     }

@@ -1,9 +1,10 @@
 //! How good a w is that came without dual variables.
 //!
-//! Any feasible dual point bounds the optimum from below, and the slopes at w make one: `β_i = -s c_i L'(y_i, z_i)` for any s in [0, 1] for which R*(sv) is
-//! finite, v = Σ βx. For R = ½‖w‖² the gap at s = 1 is `½‖w - v‖²`, half the squared gradient of F, by Fenchel–Young; smaller s help where
-//! w is far from the optimum, and s = 0 gives the bound 0, since no loss is negative. One scan tries a dozen of them, and others between: the sum of the dual
-//! values is concave in s, so it lies above its chords. An intercept asks for Σβ = 0, which scaling one sign reaches.
+//! Any feasible dual point bounds the optimum from below, and the slopes at w make one: `β_i = -s c_i L'(y_i, z_i)` for
+//! any s in [0, 1] for which R*(sv) is finite, v = Σ βx. For R = ½‖w‖² the gap at s = 1 is `½‖w - v‖²`, half the
+//! squared gradient of F, by Fenchel–Young; smaller s help where w is far from the optimum, and s = 0 gives the bound
+//! 0, since no loss is negative. One scan tries a dozen of them, and others between: the sum of the dual values is
+//! concave in s, so it lies above its chords. An intercept asks for Σβ = 0, which scaling one sign reaches.
 use crate::block::Row;
 use crate::engine::{Certificate, SupportCount};
 use crate::loss::Loss;

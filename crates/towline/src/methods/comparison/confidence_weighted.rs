@@ -1,17 +1,18 @@
 //! Confidence-weighted classification with a variance per feature.
 //!
-//! Weights are Gaussians with mean μ and variance Σ (diagonal). A row moves them as little as possible, in relative entropy, so that its
-//! class is predicted with probability η or more (Dredze, Crammer & Pereira, "Confidence-weighted linear classification", ICML 2008, section 3).
-//! With M = y μ·x, V = Σ_j Σ_j x_j² and φ the quantile of η:
+//! Weights are Gaussians with mean μ and variance Σ (diagonal). A row moves them as little as possible, in relative
+//! entropy, so that its class is predicted with probability η or more (Dredze, Crammer & Pereira, "Confidence-weighted
+//! linear classification", ICML 2008, section 3). With M = y μ·x, V = Σ_j Σ_j x_j² and φ the quantile of η:
 //! ```text
 //! α = max(0, (-(1 + 2φM) + √((1 + 2φM)² - 8φ(M - φV))) / (4φV)),   μ ← μ + α y Σx,   1/Σ_j ← 1/Σ_j + 2αφ x_j²
 //! ```
-//! Every row is obeyed, also one with a wrong label, so that μ wavers where classes overlap: the model is its average over all visits.
+//! Every row is obeyed, also one with a wrong label, so that μ wavers where classes overlap: the model is its average
+//! over all visits.
 use super::Online;
 use crate::block::Row;
 
-/// The quantile φ of η = 0.54. The paper chooses η for each data set. A high one obeys wrong labels: on a9a, five passes with η = 0.9 end at
-/// a test accuracy of 83.6 %, with this one at 84.8 %; the exact model has 85.0 %.
+/// The quantile φ of η = 0.54. The paper chooses η for each data set. A high one obeys wrong labels: on a9a, five
+/// passes with η = 0.9 end at a test accuracy of 83.6 %, with this one at 84.8 %; the exact model has 85.0 %.
 const PHI: f64 = 0.1;
 
 /// Weights with a mean and a variance each, and the average of the means.

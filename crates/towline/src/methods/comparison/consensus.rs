@@ -1,16 +1,18 @@
-//! Consensus ADMM over blocks, and its variant that updates after every block: what DA-BCD compares with (Yen et al. 2015, section 5; Boyd et al.
-//! 2011, section 7.1).
+//! Consensus ADMM over blocks, and its variant that updates after every block: what DA-BCD compares with (Yen et al.
+//! 2015, section 5; Boyd et al. 2011, section 7.1).
 //!
 //! ```text
 //! minimise R(w) + Σ_k f_k(w_k) with w_k = w; f_k are the losses of block k, y_k = ρu_k the dual variables of w_k = w
 //! w_k ← argmin f_k(v) + ρ/2 ‖v - w + y_k/ρ‖²         w ← prox_{R/(Kρ)}(mean(w_k + y_k/ρ))         y_k ← y_k + ρ(w_k - w)
 //! ```
-//! ADMM visits all blocks before it moves w; BC-ADMM moves w and y_k after each block, with running sums over the others. w_k and y_k are in a file and come
-//! and go with their block. The problem of a block has the penalty ½‖·‖² around another centre than 0, so the same dual coordinate descent solves it, from
-//! the dual variables of the last visit.
+//! ADMM visits all blocks before it moves w; BC-ADMM moves w and y_k after each block, with running sums over the
+//! others. w_k and y_k are in a file and come and go with their block. The problem of a block has the penalty ½‖·‖²
+//! around another centre than 0, so the same dual coordinate descent solves it, from the dual variables of the last
+//! visit.
 //!
-//! The papers leave ρ open. It begins at half the mean curvature of a row, which is 1/η of DA-BCD, and follows the residuals for some passes (Boyd, 3.4.1; both
-//! in units of w, so that the rule does not depend on how losses are scaled).
+//! The papers leave ρ open. It begins at half the mean curvature of a row, which is 1/η of DA-BCD, and follows the
+//! residuals for some passes (Boyd, 3.4.1; both in units of w, so that the rule does not depend on how losses are
+//! scaled).
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -78,7 +80,8 @@ pub struct Consensus<'a, L> {
     observer: &'a mut dyn Observer,
     store: Arc<dyn BlockStore>,
     reader: ReadAhead,
-    /// Blocks of the store that are one block here, since they fit into memory together; rows before each block of the store.
+    /// Blocks of the store that are one block here, since they fit into memory together; rows before each block of the
+    /// store.
     groups: Vec<Vec<BlockId>>,
     first_rows: Vec<u64>,
     residents: Residents,

@@ -1,8 +1,9 @@
 //! MIRA for two classes: the passive-aggressive update with a capped step.
 //!
-//! w moves as little as puts the row at margin 1, but by no more than C (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online
-//! passive-aggressive algorithms", JMLR 2006, PA-I, Figure 1): `w ← w + min(c, max(0, 1 - y w·x) / ‖x‖²) y x`. It is the dual step of the
-//! hinge loss for a row that has forgotten its dual variable, which is how it is computed. The model is the average over all visits.
+//! w moves as little as puts the row at margin 1, but by no more than C (Crammer, Dekel, Keshet, Shalev-Shwartz &
+//! Singer, "Online passive-aggressive algorithms", JMLR 2006, PA-I, Figure 1):
+//! `w ← w + min(c, max(0, 1 - y w·x) / ‖x‖²) y x`. It is the dual step of the hinge loss for a row that has forgotten
+//! its dual variable, which is how it is computed. The model is the average over all visits.
 use super::Online;
 use super::averaged::Averaged;
 use crate::block::Row;

@@ -3,9 +3,10 @@
 //! ```text
 //! θ ← θ - ηL'x,    θ_j ← soft(θ_j, ηλ),    w_j = sign(θ_j) |θ_j|^{p-1} / ‖θ‖_p^{p-2},    p = 2 ln d
 //! ```
-//! with λ over the weight of all rows, as for gradient descent. Truncating every θ_j after every row would cost as much as the model has features. It is done for
-//! all of them at once as soon as that is cheap against the values seen since, by the sum of what is due: the only departure. η is constant, as in the paper; it is
-//! chosen on the first rows.
+//! with λ over the weight of all rows, as for gradient descent. Truncating every θ_j after every row would cost as much
+//! as the model has features. It is done for all of them at once as soon as that is cheap against the values seen
+//! since, by the sum of what is due: the only departure. η is constant, as in the paper; it is chosen on the first
+//! rows.
 use super::Online;
 use crate::block::{Block, Row};
 use crate::loss::Loss;
@@ -13,7 +14,8 @@ use crate::objective::Objective;
 
 /// Rows that the step size is tried on.
 const SAMPLE_ROWS: usize = 1000;
-/// Step sizes that are tried, as powers of 4, around 1 over the largest squared value: the paper's range is four orders of magnitude.
+/// Step sizes that are tried, as powers of 4, around 1 over the largest squared value: the paper's range is four orders
+/// of magnitude.
 const STEPS: std::ops::RangeInclusive<i32> = -10..=5;
 
 /// The state of mirror descent.

@@ -3,9 +3,10 @@
 //! ```text
 //! blocks in random order ─► rows of a block in random order ─► Online::learn ─► w, or the average of many w
 //! ```
-//! They run over the same store and the same read-ahead as [`crate::trainer`], inside the same budget. Each is a file with one
-//! rule; `passes` has the only loop over rows. ADMM solves the problem of a block at a time, in a loop of its own (`consensus`). None of them knows how good it is, so the end of a run is one scan that tells the objective
-//! at the final w and a lower bound of the optimum (`bound`): the model then carries a true certificate, if a wide one.
+//! They run over the same store and the same read-ahead as [`crate::trainer`], inside the same budget. Each is a file
+//! with one rule; `passes` has the only loop over rows. ADMM solves the problem of a block at a time, in a loop of its
+//! own (`consensus`). None of them knows how good it is, so the end of a run is one scan that tells the objective at
+//! the final w and a lower bound of the optimum (`bound`): the model then carries a true certificate, if a wide one.
 mod averaged;
 mod bound;
 mod confidence_weighted;
@@ -101,8 +102,8 @@ pub enum BaselineError {
 impl BaselineOptions {
     /// `passes` passes of `method` with seed 0, if it can learn from `objective`.
     ///
-    /// The perceptron, MIRA and CW have rules of their own, which lean on the hinge loss or on none; the objective is what their models
-    /// are judged by.
+    /// The perceptron, MIRA and CW have rules of their own, which lean on the hinge loss or on none; the objective is
+    /// what their models are judged by.
     pub fn new(method: Baseline, objective: Objective, passes: u64) -> Result<Self, BaselineError> {
         let loss = objective.loss;
         let can = match method {

@@ -1,15 +1,17 @@
 //! Block Pegasos: projected stochastic subgradient descent on the hinge loss.
 //!
-//! Shalev-Shwartz, Singer & Srebro, "Pegasos: primal estimated sub-gradient solver for SVM" (ICML 2007), Figure 1 with one row a step,
-//! over blocks as in Yu, Hsieh, Chang & Lin, "Large linear classification when data cannot fit in memory" (KDD 2010), section 3.2:
+//! Shalev-Shwartz, Singer & Srebro, "Pegasos: primal estimated sub-gradient solver for SVM" (ICML 2007), Figure 1 with
+//! one row a step, over blocks as in Yu, Hsieh, Chang & Lin, "Large linear classification when data cannot fit in
+//! memory" (KDD 2010), section 3.2:
 //! ```text
 //! w ← (1 - 1/t) w + [y w·x < 1] y x / (λt),   w ← min(1, 1 / (√λ ‖w‖)) w,   λ = 1/(nC)
 //! ```
-//! The model is the average of the second half of all w: the last one alone wavers by several percent of the objective, and the
-//! average over a last part converges as 1/T (Rakhlin, Shamir & Sridharan, "Making gradient descent optimal for strongly
-//! convex stochastic optimization", ICML 2012, section 5).
+//! The model is the average of the second half of all w: the last one alone wavers by several percent of the objective,
+//! and the average over a last part converges as 1/T (Rakhlin, Shamir & Sridharan, "Making gradient descent optimal for
+//! strongly convex stochastic optimization", ICML 2012, section 5).
 //!
-//! On a stream n is the number of rows that is expected, or that has come: then λt is 1/C, and every step is one of C. The average follows w.
+//! On a stream n is the number of rows that is expected, or that has come: then λt is 1/C, and every step is one of C.
+//! The average follows w.
 use super::averaged::Averaged;
 use super::{Descent, Online};
 use crate::block::Row;

@@ -1,8 +1,9 @@
 //! The averaged perceptron.
 //!
-//! A row on the wrong side is added to w: `w ← w + y x` if `y w·x ≤ 0` (Rosenblatt 1958). The model is the average of w over all
-//! visits (Freund & Schapire, "Large margin classification using the perceptron algorithm", 1999), which is what keeps it from wavering where the
-//! classes overlap. A row of weight 2 is added twice. C scales every update alike and so changes no prediction.
+//! A row on the wrong side is added to w: `w ← w + y x` if `y w·x ≤ 0` (Rosenblatt 1958). The model is the average of w
+//! over all visits (Freund & Schapire, "Large margin classification using the perceptron algorithm", 1999), which is
+//! what keeps it from wavering where the classes overlap. A row of weight 2 is added twice. C scales every update alike
+//! and so changes no prediction.
 use super::Online;
 use super::averaged::Averaged;
 use crate::block::Row;

@@ -1,14 +1,16 @@
 //! Stochastic gradient descent on any loss.
 //!
-//! With λ = 1/(nC) and a row of weight c and slope L', Bottou's schedule ("Stochastic gradient descent tricks", 2012, section 5.2) is
+//! With λ = 1/(nC) and a row of weight c and slope L', Bottou's schedule ("Stochastic gradient descent tricks", 2012,
+//! section 5.2) is
 //! ```text
 //! w ← (1 - η_t λ) w - η_t (c/C) L' x,   η_t = η_0 / (1 + λ η_0 t) = 1 / (λ (t + t_0)),   t_0 = 1 / (λ η_0)
 //! ```
-//! η_0 is found on a thousand of the first rows, as he advises: doubled or halved for as long as that leaves a lower objective
-//! after one pass over them. The model is the average of the second half of all w (Rakhlin, Shamir & Sridharan, "Making gradient
-//! descent optimal for strongly convex stochastic optimization", ICML 2012, section 5).
+//! η_0 is found on a thousand of the first rows, as he advises: doubled or halved for as long as that leaves a lower
+//! objective after one pass over them. The model is the average of the second half of all w (Rakhlin, Shamir &
+//! Sridharan, "Making gradient descent optimal for strongly convex stochastic optimization", ICML 2012, section 5).
 //!
-//! On a stream n is the number of rows that is expected, or that has come: then η_t is η_0/(1 + η_0/C) all the time, and the average follows w.
+//! On a stream n is the number of rows that is expected, or that has come: then η_t is η_0/(1 + η_0/C) all the time,
+//! and the average follows w.
 use super::averaged::Averaged;
 use super::{Descent, Online};
 use crate::block::{Block, Row};
@@ -49,7 +51,8 @@ impl<L: Loss> Sgd<L> {
         (self.first_step, self.step) = (first_step, 0.0);
     }
 
-    /// The mean objective over the sample after a pass over it that begins with `first_step`; infinite if it came to nothing.
+    /// The mean objective over the sample after a pass over it that begins with `first_step`; infinite if it came to
+    /// nothing.
     fn trial(&mut self, first_step: f64, sample: &Block, objective: &Objective) -> f64 {
         self.reset(first_step);
         let rows = sample.rows().min(SAMPLE_ROWS);

@@ -1,8 +1,9 @@
 //! All rows with few of their features, which fit into memory where the rows themselves do not.
 //!
-//! Most weights are 0 at the optimum. A feature may leave 0 only where the losses pull at it as hard as the penalty holds it, |v_j| ≥ λ. Those that are pulled at hardest are gathered by
-//! column in one pass over the blocks, as many as there is room for; a scan before has counted how many values each feature has. WarmState a path they serve one
-//! point after the other, as long as they hold all that may leave 0 next.
+//! Most weights are 0 at the optimum. A feature may leave 0 only where the losses pull at it as hard as the penalty
+//! holds it, |v_j| ≥ λ. Those that are pulled at hardest are gathered by column in one pass over the blocks, as many as
+//! there is room for; a scan before has counted how many values each feature has. WarmState a path they serve one point
+//! after the other, as long as they hold all that may leave 0 next.
 use std::sync::Arc;
 
 use crate::block::{Block, Filling, Layout};
@@ -14,8 +15,8 @@ const LOWEST: f64 = 0.5;
 const LEVELS: f64 = 253.0;
 /// The level of features that have to stay.
 const HELD: u8 = 255;
-/// Pulls from here on may reach 1 by the time the next problem is solved. The sequential strong rule (Tibshirani et al. 2012) says 2 - λ_before / λ, which is this along
-/// a path of fifty points over three decades.
+/// Pulls from here on may reach 1 by the time the next problem is solved. The sequential strong rule (Tibshirani et al.
+/// 2012) says 2 - λ_before / λ, which is this along a path of fifty points over three decades.
 const MAY_LEAVE: f64 = 0.85;
 
 /// How many values each feature has.
@@ -91,7 +92,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Bytes for each feature of a store: how many values it has, how hard it is pulled at, and its number while few are gathered.
+    /// Bytes for each feature of a store: how many values it has, how hard it is pulled at, and its number while few
+    /// are gathered.
     pub const COUNT_BYTES: u64 = 4;
     /// See [`COUNT_BYTES`](Self::COUNT_BYTES).
     pub const PULL_BYTES: u64 = 1;
@@ -136,7 +138,8 @@ pub struct Choice {
 impl Choice {
     /// Chooses as many as fit. None if there is no room for those that have to stay, or for all rows of this shape.
     ///
-    /// Where it is known well how hard features are pulled at, fewer are chosen, so that they may stay, if none is left out that may leave 0.
+    /// Where it is known well how hard features are pulled at, fewer are chosen, so that they may stay, if none is left
+    /// out that may leave 0.
     pub fn new(shape: Shape, pulls: &Pulls, counts: &Counts, rooms: Rooms, known_well: bool) -> Option<Self> {
         let least_to_solve = least_level(shape.rows, pulls, counts, &[rooms.solving])?;
         let least_to_stay = least_level(shape.rows, pulls, counts, &rooms.staying);

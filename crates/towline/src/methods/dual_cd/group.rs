@@ -145,7 +145,8 @@ impl<E: From<TrainError>> Group<'_, E> {
         let plan = Plan::for_run(&*store, &tasks[0].objective, options.solver, models, budget);
         let (plan, mut size) = plan?;
         if plan.in_memory {
-            // Nor is any, where rows stay: models that are done make room, and those of a run that has to end are fewer that are not.
+            // Nor is any, where rows stay: models that are done make room, and those of a run that has to end are fewer
+            // that are not.
             size = size.min(MOST_IN_MEMORY.max(options.threads));
         }
         if let Some(chain) = &chain

@@ -108,7 +108,8 @@ impl<'a> Learner<'a> {
         Ok(learner)
     }
 
-    /// Whether the dual variables to start from have to be summed up first. For ½‖w‖² their dual objective has to be known, too.
+    /// Whether the dual variables to start from have to be summed up first. For ½‖w‖² their dual objective has to be
+    /// known, too.
     fn must_sum(&self) -> bool {
         match &self.task.start {
             None => false,
@@ -164,7 +165,8 @@ impl<'a> Learner<'a> {
         self.stop_if_refused()
     }
 
-    /// Dual variables of row `i` of a block whose first row is `first` are the k-th of those that are read now: some rows at a time, in order.
+    /// Dual variables of row `i` of a block whose first row is `first` are the k-th of those that are read now: some
+    /// rows at a time, in order.
     fn read_some(&mut self, first: u64, rows: usize, i: usize) -> Result<usize, TrainError> {
         let width = self.rows.problem.width();
         let k = i % rows_at_once(width);

@@ -15,8 +15,8 @@ use crate::store::{BlockStore, ReadAhead, Shape};
 
 /// Bytes of a resident row in each model: its state, and its number among all residents.
 const ROW_STATE_BYTES: u64 = 36;
-/// Bytes that it takes in each model besides: preferences, schedule and what is left out by the order, its score when the cache is
-/// chosen, and its dual variable on the way to disk.
+/// Bytes that it takes in each model besides: preferences, schedule and what is left out by the order, its score when
+/// the cache is chosen, and its dual variable on the way to disk.
 const ORDER_BYTES: u64 = 32;
 
 /// Dual variables stay in memory if they take at most this part of the room that rows would have.
@@ -44,8 +44,9 @@ impl Plan {
         Plan::with(store, Model::new(store, objective), Wave::whole(models), budget)
     }
 
-    /// Plans for as many of `models` models as should train together: all that leave every row in memory, if one does; else as many as leave half of
-    /// the budget to rows. At least one. Nothing is kept of a wave while the next one trains.
+    /// Plans for as many of `models` models as should train together: all that leave every row in memory, if one does;
+    /// else as many as leave half of the budget to rows. At least one. Nothing is kept of a wave while the next one
+    /// trains.
     pub fn for_wave(
         store: &dyn BlockStore,
         objective: &Objective,
@@ -55,8 +56,9 @@ impl Plan {
         Plan::wave(store, Model::new(store, objective), models, false, budget)
     }
 
-    /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, or where there are more rows than columns, `Auto` is dual:
-    /// few columns are mostly not 0, and a sweep over rows moves all of them.
+    /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, or where
+    /// there are more rows than columns, `Auto` is dual: few columns are mostly not 0, and a sweep over rows moves all
+    /// of them.
     pub fn for_solver(
         store: &dyn BlockStore,
         objective: &Objective,
@@ -138,7 +140,8 @@ impl Plan {
         Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), Wave::whole(1), budget)
     }
 
-    /// Plans with as many vectors as make a run fast, or with fewer where all rows are in memory only then, or nothing else fits.
+    /// Plans with as many vectors as make a run fast, or with fewer where all rows are in memory only then, or nothing
+    /// else fits.
     fn with(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
         let roomy = Plan::with_vectors(store, model, wave, budget);
         let Some(lean_bytes) = model.lean_bytes else { return roomy };
@@ -171,7 +174,8 @@ impl Plan {
             true => shape.layout.transposed_bytes(shape.columns, values) + models * rows * columns::ROW_BYTES,
         };
         let whole = needed(shape.rows, shape.values) + by_column(shape.rows, shape.values);
-        // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block are cheaper than rows that leave.
+        // Where they would take much of the room for rows, dual variables go to disk: one read and one write per block
+        // are cheaper than rows that leave.
         let room = budget.free_bytes().saturating_sub(weight_bytes + finished_bytes + read_ahead_bytes);
         let all_duals = models * model.dual_bytes * shape.rows;
         let of_block = |rows: u64, values: u64| needed(rows, values) + by_column(rows, values);

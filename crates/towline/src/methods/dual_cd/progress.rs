@@ -1,10 +1,12 @@
 //! Whether coordinate descent will end sooner than another solver would.
 //!
-//! Work is counted in sweeps over all rows and not in seconds, so that a run does the same whatever else the machine has to do.
+//! Work is counted in sweeps over all rows and not in seconds, so that a run does the same whatever else the machine
+//! has to do.
 
 /// The part of the other solver's work after which a run is judged.
 const FIRST_JUDGEMENT: f64 = 0.2;
-/// A run whose gap is still this part of the objective is judged earlier, after this part of the other's work: it has hardly moved.
+/// A run whose gap is still this part of the objective is judged earlier, after this part of the other's work: it has
+/// hardly moved.
 const STANDSTILL: (f64, f64) = (0.95, 0.05);
 /// Between two looks at the gap goes this part of it, at most.
 const LOOK: f64 = 0.05;
@@ -28,8 +30,8 @@ impl Progress {
         self.patience.is_some_and(|patience| sweeps >= last + (LOOK * patience).max(1.0))
     }
 
-    /// A certificate has found this gap. True if the other solver would end sooner, judging by how the logarithm of the gap has
-    /// fallen over the second half of the sweeps.
+    /// A certificate has found this gap. True if the other solver would end sooner, judging by how the logarithm of the
+    /// gap has fallen over the second half of the sweeps.
     pub fn is_hopeless(&mut self, sweeps: f64, gap: f64) -> bool {
         self.gaps.push((sweeps, gap));
         let Some(patience) = self.patience else { return false };

@@ -260,8 +260,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody trains on. False if it had to
-    /// end on the way.
+    /// Hands the next `blocks` blocks that the reader delivers to all models, with those rows in memory that somebody
+    /// trains on. False if it had to end on the way.
     fn take_blocks(&mut self, blocks: usize, work: Work, learners: &mut [Learner]) -> Result<bool, TrainError> {
         let mut places = Vec::new();
         for _ in 0..blocks {
@@ -363,7 +363,8 @@ impl Work {
     }
 }
 
-/// Calls `work` for each model, on several threads if there are several. Models know nothing of each other, so the number of threads changes nothing.
+/// Calls `work` for each model, on several threads if there are several. Models know nothing of each other, so the
+/// number of threads changes nothing.
 fn each<'a>(
     threads: &rayon::ThreadPool,
     learners: &mut [Learner<'a>],

@@ -1,8 +1,8 @@
 //! When a run should look how far it is.
 use crate::solver::Sweep;
 
-/// The next certificate comes about when the gap is expected to reach the tolerance, judging by its fall so far. The gains of sweeps, which
-/// tell that for ½‖w‖², are gains of a series of other problems here.
+/// The next certificate comes about when the gap is expected to reach the tolerance, judging by its fall so far. The
+/// gains of sweeps, which tell that for ½‖w‖², are gains of a series of other problems here.
 pub struct ProximalSchedule {
     tolerance: f64,
     /// Proximal steps so far.
@@ -39,13 +39,15 @@ impl ProximalSchedule {
         };
         let steps = (gap / self.tolerance).ln() / rate * 0.8;
         self.last = Some((self.steps, gap));
-        // Between an eighth and a half of what was done so far: predictions may be wrong, and a certificate costs as much as a sweep.
+        // Between an eighth and a half of what was done so far: predictions may be wrong, and a certificate costs as
+        // much as a sweep.
         self.due = self.steps + (steps as u64).clamp(1 + self.steps / 8, 2 + self.steps / 2);
     }
 }
 
-/// For ½‖w‖², where gains of sweeps add up. A certificate costs about as much as a sweep over all rows, so it should come when the gap has reached the tolerance, and
-/// besides only when the rows that were left out have to be looked at again.
+/// For ½‖w‖², where gains of sweeps add up. A certificate costs about as much as a sweep over all rows, so it should
+/// come when the gap has reached the tolerance, and besides only when the rows that were left out have to be looked at
+/// again.
 pub struct GainSchedule {
     tolerance: f64,
     /// What the sweep before the last certificate gained, as a part of the dual objective, per gap that was found then.

@@ -133,7 +133,8 @@ impl ActiveSet {
         self.room.segments_for(rows) * self.room.bytes() <= free_bytes.saturating_sub(self.page_bytes)
     }
 
-    /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds them again should they matter. The dual objective does not notice.
+    /// If the next segment would push rows to disk, rows that have no dual variable stop to be active: the index finds
+    /// them again should they matter. The dual objective does not notice.
     pub fn forget_idle_if_short(&mut self, pages: &PageCache) {
         if !self.is_short(pages) {
             return;
@@ -147,7 +148,8 @@ impl ActiveSet {
         }
     }
 
-    /// Puts the rows that are not `idle` into as few segments as they need, and stops the others to be active, for when rows wait on disk.
+    /// Puts the rows that are not `idle` into as few segments as they need, and stops the others to be active, for when
+    /// rows wait on disk.
     pub fn compact(
         &mut self,
         mut idle: impl FnMut(Row, &RowState) -> bool,
@@ -185,7 +187,8 @@ impl ActiveSet {
         Ok(())
     }
 
-    /// The next segments whose rows add up to `rows` at least, all of them in memory; fewer if memory holds fewer. `always` come first.
+    /// The next segments whose rows add up to `rows` at least, all of them in memory; fewer if memory holds fewer.
+    /// `always` come first.
     pub fn take_turns(&mut self, rows: u64, always: &[usize], pages: &mut PageCache) -> Result<Vec<usize>, TrainError> {
         let mut taken = Vec::new();
         for &segment in always {
@@ -280,7 +283,8 @@ impl ActiveSet {
         Ok(())
     }
 
-    /// Room for the states of the largest segment, as they lie on disk and as they are used. Rows in memory leave for it if they must.
+    /// Room for the states of the largest segment, as they lie on disk and as they are used. Rows in memory leave for
+    /// it if they must.
     fn pay_for_states(&mut self, pages: &mut PageCache) -> Result<Reservation, TrainError> {
         let rows = self.segments.iter().map(Segment::rows).max().unwrap_or(0);
         let bytes = 2 * (rows * STORED_STATE_BYTES) as u64;

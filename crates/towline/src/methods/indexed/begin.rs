@@ -15,9 +15,9 @@ use crate::solver::Weights;
 use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
 use crate::truncation::{FirstModel, Sample};
 
-/// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds lies near the hyperplane, and without a fair sample of
-/// the others w turns away from them. The sample alone did not end
-/// that on kddcup99; docs/decisions/062 says what else was needed.
+/// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds
+/// lies near the hyperplane, and without a fair sample of the others w turns away from them. The sample alone did not
+/// end that on kddcup99; docs/decisions/062 says what else was needed.
 pub fn with_first_model<L: Loss, S: BlockSolver<L>>(
     rounds: &mut Rounds<L, S>,
     (sample, first): (&Sample, &FirstModel),

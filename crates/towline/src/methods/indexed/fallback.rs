@@ -1,7 +1,9 @@
 //! When an index is of no use any more: too many rows matter, and going over the blocks of the store is cheaper.
 //!
-//! Active rows that do not fit go to disk and come back for their turns (IBCD, section 4.2). That pays while they are a small part of all rows. Where most rows lie near the hyperplane, whatever it
-//! is, reading them back costs as much as reading everything, block by block, and blocks need no states beside their rows. The series of convex problems then goes on by blocks from where it is.
+//! Active rows that do not fit go to disk and come back for their turns (IBCD, section 4.2). That pays while they are a
+//! small part of all rows. Where most rows lie near the hyperplane, whatever it is, reading them back costs as much as
+//! reading everything, block by block, and blocks need no states beside their rows. The series of convex problems then
+//! goes on by blocks from where it is.
 use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;

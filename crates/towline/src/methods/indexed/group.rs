@@ -1,4 +1,5 @@
-//! All models of a run on one index: they take their turns, and share the sample that they begin with, pages, and scans of all rows.
+//! All models of a run on one index: they take their turns, and share the sample that they begin with, pages, and scans
+//! of all rows.
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +22,8 @@ use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
 
 /// Newton steps on a block.
 const MOST_NEWTON_STEPS: u32 = 30;
-/// They go on to this part of the tolerance: w becomes the sum of the dual variables that its slopes make, and what is left of the gradient grows with the curvature then.
+/// They go on to this part of the tolerance: w becomes the sum of the dual variables that its slopes make, and what is
+/// left of the gradient grows with the curvature then.
 const NEWTON_PART: f64 = 1e-6;
 /// What runs hold besides their rows may take this part of the memory; more models wait until others are done.
 const FIXED_PART: u64 = 4;

@@ -5,8 +5,9 @@
 //!         solve the block of N and n_e - |N| active rows, taken in turn
 //! until   the problem of the active rows is solved and the index finds hardly any more
 //! ```
-//! Around it is the series of convex problems of a truncated loss ([`crate::truncation`]), whose outliers are told by their margins when they are met. Answers of the index
-//! may be incomplete, so a scan of all rows decides at the end: it computes the gap of the convex problem and F_s exactly, and rows that were overlooked become active.
+//! Around it is the series of convex problems of a truncated loss ([`crate::truncation`]), whose outliers are told by
+//! their margins when they are met. Answers of the index may be incomplete, so a scan of all rows decides at the end:
+//! it computes the gap of the convex problem and F_s exactly, and rows that were overlooked become active.
 mod active;
 mod begin;
 mod fallback;

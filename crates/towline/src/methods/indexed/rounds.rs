@@ -14,12 +14,14 @@ use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
 
-/// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With 0 a query never comes back to a page for rows that it has seen
-/// already: on kddcup99 half the bytes of T = 1 for the same test error.
+/// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With
+/// 0 a query never comes back to a page for rows that it has seen already: on kddcup99 half the bytes of T = 1 for the
+/// same test error.
 const FAR: f64 = 0.0;
 /// Visits of rows for each row that a query has looked at: searching and solving cost about the same then.
 const VISITS_PER_LOOK: u64 = 4;
-/// Sweeps over a block while they pay, at least: after a single one w still leans towards the new rows, and the next query would find what only such a w has need of.
+/// Sweeps over a block while they pay, at least: after a single one w still leans towards the new rows, and the next
+/// query would find what only such a w has need of.
 const LEAST_SWEEPS: u64 = 3;
 /// The active rows are solved to this part of the tolerance, so that others may owe the rest.
 const OWN_PART: f64 = 0.5;
@@ -43,8 +45,8 @@ pub struct Rounds<'a, L, S> {
     pub judge: IndexCostModel,
     /// Whether all rows have been looked at: from then on it is the gap of the active rows that is missing.
     pub was_scanned: bool,
-    /// Whether w has to settle before anything is asked: a scan has made rows active, or outliers have left with their dual variables. Until the others have made up for
-    /// them, w says little about which rows matter.
+    /// Whether w has to settle before anything is asked: a scan has made rows active, or outliers have left with their
+    /// dual variables. Until the others have made up for them, w says little about which rows matter.
     pub must_settle: bool,
     /// Rows that queries have looked at.
     pub looked: u64,
@@ -87,14 +89,16 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             if keep.contains(&false) {
                 self.active.retain(i, &keep);
             }
-            // Rows that an order has left out may matter in another problem. Later on, scans of the active rows bring them back.
+            // Rows that an order has left out may matter in another problem. Later on, scans of the active rows bring
+            // them back.
             self.active.segments[i].order.begin_step();
         }
         self.search.recover(Some(&self.active.bits));
         Ok(())
     }
 
-    /// Asks and solves until the active rows are solved and the index finds fewer than n others. `seen` is told after every block.
+    /// Asks and solves until the active rows are solved and the index finds fewer than n others. `seen` is told after
+    /// every block.
     pub fn solve(
         &mut self,
         pages: &mut PageCache,
@@ -115,7 +119,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
                     continue;
                 }
             }
-            // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w has reached meanwhile.
+            // Once the rest is solved, what was set aside on the way comes back (section 4.3), and so do rows that w
+            // has reached meanwhile.
             self.solve_active(pages, limits, &mut seen)?;
             if limits.reason_to_stop(self.cost.passes).is_some() {
                 return Ok(Next::Stopped);
@@ -188,7 +193,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         }
     }
 
-    /// N and n_e - |N| active rows in turn, as segments; all active rows while they are in memory, where they cost nothing to have and hold w in place.
+    /// N and n_e - |N| active rows in turn, as segments; all active rows while they are in memory, where they cost
+    /// nothing to have and hold w in place.
     fn block(&mut self, found: u64, looked: u64, pages: &mut PageCache) -> Result<Vec<usize>, TrainError> {
         if !self.active.is_parted() {
             return Ok((0..self.active.segments.len()).collect());
@@ -216,8 +222,9 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         Ok(worked.gain)
     }
 
-    /// Solves problem (13), that of all active rows: to the tolerance, or, while others are still to be found, until much of the gap is gone or the dual objective hardly rises. The
-    /// gap goes up and down on its way where rows are long; the dual objective only rises.
+    /// Solves problem (13), that of all active rows: to the tolerance, or, while others are still to be found, until
+    /// much of the gap is gone or the dual objective hardly rises. The gap goes up and down on its way where rows are
+    /// long; the dual objective only rises.
     fn solve_active(
         &mut self,
         pages: &mut PageCache,
@@ -257,7 +264,8 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         }
     }
 
-    /// Where rows wait on disk though many are idle, those stop to be active. With them neither w nor the dual objective changes, and the rest may fit into memory.
+    /// Where rows wait on disk though many are idle, those stop to be active. With them neither w nor the dual
+    /// objective changes, and the rest may fit into memory.
     fn compact_if_parted(&mut self, sums: &Sums, pages: &mut PageCache) -> Result<(), TrainError> {
         let rows = self.active.rows();
         if !self.active.is_parted() || (rows - sums.support.count()) as f64 <= IDLE_PART * rows as f64 {
@@ -277,8 +285,9 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         sq_norm(self.weights.weights())
     }
 
-    /// Whether the next step of the series may be taken without a scan of all rows, as far as the active rows tell: wᵗ was not good enough already, and w is better. From weights that
-    /// are worse, rows would be taken for outliers that are none, and their dual variables be lost.
+    /// Whether the next step of the series may be taken without a scan of all rows, as far as the active rows tell: wᵗ
+    /// was not good enough already, and w is better. From weights that are worse, rows would be taken for outliers that
+    /// are none, and their dual variables be lost.
     pub fn may_step(&mut self, pages: &mut PageCache, watch: &Watch) -> Result<bool, TrainError> {
         let sums = match self.scan_active(pages, (watch, true)) {
             Err(TrainError::Stopped(_)) => return Ok(false),

@@ -1,4 +1,5 @@
-//! One model with an index: the series of convex problems, with cheap steps while active rows change sides and scans of all rows to be certain.
+//! One model with an index: the series of convex problems, with cheap steps while active rows change sides and scans of
+//! all rows to be certain.
 use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,7 +26,8 @@ use crate::truncation::{Known, Sample, first_model};
 
 /// Steps of the series without a scan of all rows, at most.
 const MOST_CHEAP: u32 = 20;
-/// A step is cheap if its queries have looked at less than this part of the rows. Bytes read would tell more, but depend on the pages that happen to be in memory.
+/// A step is cheap if its queries have looked at less than this part of the rows. Bytes read would tell more, but
+/// depend on the pages that happen to be in memory.
 const CHEAP_PART: f64 = 0.5;
 
 /// What all runs on an index share.
@@ -77,7 +79,8 @@ pub enum Wants {
 }
 
 impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
-    /// Begins with a model of the sample, or with dual variables from before. Nothing if these are of so many rows that blocks are the better way.
+    /// Begins with a model of the sample, or with dual variables from before. Nothing if these are of so many rows that
+    /// blocks are the better way.
     pub fn begin(
         common: Common<'a>,
         task: &'a Task,
@@ -265,8 +268,9 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         self.rounds.cost
     }
 
-    /// What a series by blocks goes on from. It is the same convex problem: wᵗ, or the best weights of which F_s is known, and all dual variables. w is on its way between two problems, and may
-    /// lean so far towards the rows that were found last that all others would be outliers.
+    /// What a series by blocks goes on from. It is the same convex problem: wᵗ, or the best weights of which F_s is
+    /// known, and all dual variables. w is on its way between two problems, and may lean so far towards the rows that
+    /// were found last that all others would be outliers.
     pub fn into_known(mut self, pages: &mut PageCache) -> Result<Known, TrainError> {
         let cost = self.rounds.cost_so_far(pages, self.common.limits);
         let (weights, reached) = match self.best.take() {

@@ -48,7 +48,8 @@ impl Sums {
         }
     }
 
-    /// The same certificate for wᵗ, of this squared length, where the objective is F_s: whether it was good enough before the problem was solved.
+    /// The same certificate for wᵗ, of this squared length, where the objective is F_s: whether it was good enough
+    /// before the problem was solved.
     pub fn reference_certificate(&self, sq_norm: f64, reference_sq_norm: f64) -> Certificate {
         let objective = 0.5 * reference_sq_norm + self.reference_losses + self.constant;
         Certificate { objective, ..self.certificate(sq_norm) }
@@ -115,7 +116,8 @@ pub fn scan_active<L: Loss>(
     Ok(sums)
 }
 
-/// Adds the rows of a block of the store that are not active. Rows that should be active under w itself, no outliers with a margin below 1, become so.
+/// Adds the rows of a block of the store that are not active. Rows that should be active under w itself, no outliers
+/// with a margin below 1, become so.
 pub fn scan_others<L: Loss>(
     loss: L,
     look: Look,

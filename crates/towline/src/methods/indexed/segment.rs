@@ -15,7 +15,8 @@ use crate::store::{Shape, StoreError};
 const SEGMENT_BYTES: u64 = 32 << 20;
 /// A segment takes at most this part of the memory that is free at first: several are to fit beside the pages.
 const SEGMENT_PART: u64 = 8;
-/// Bytes of a row besides its values: state, position, norm, what an order keeps of it, its place in a sweep, and its curvatures in a Newton step.
+/// Bytes of a row besides its values: state, position, norm, what an order keeps of it, its place in a sweep, and its
+/// curvatures in a Newton step.
 const STATE_BYTES: u64 = 32 + 16 + 32 + 8 + 16;
 
 /// Active rows that come and go together.

@@ -38,8 +38,9 @@ pub trait BlockSolver<L> {
 
 /// Dual coordinate descent (section 3.3).
 ///
-/// A sweep goes over the rows of all its segments in one random order. One segment after the other would not do: rows of a segment came together and resemble each other, so that w leans
-/// towards the segment that was last. On kddcup99, with active rows in six segments, the gap still was 2e-3 after 15,000 sweeps of that kind; mixed, 5e-4 took 350.
+/// A sweep goes over the rows of all its segments in one random order. One segment after the other would not do: rows
+/// of a segment came together and resemble each other, so that w leans towards the segment that was last. On kddcup99,
+/// with active rows in six segments, the gap still was 2e-3 after 15,000 sweeps of that kind; mixed, 5e-4 took 350.
 #[derive(Default)]
 pub struct DualSweeps {
     /// Segment and row of each visit of a sweep; [`super::segment`] pays for it.

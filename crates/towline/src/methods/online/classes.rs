@@ -119,8 +119,9 @@ impl StreamClasses {
         Classes::new(labels, self.names.clone(), self.names.iter().map(weight).collect())
     }
 
-    /// The targets of a finished model, and for each of its outputs the class in order of appearance: numbers ascending, names by the alphabet.
-    /// With one output it is the class that is positive. `None` while fewer than two classes have come.
+    /// The targets of a finished model, and for each of its outputs the class in order of appearance: numbers
+    /// ascending, names by the alphabet. With one output it is the class that is positive. `None` while fewer than two
+    /// classes have come.
     pub fn finished(&self, options: &StreamOptions) -> Option<(Targets, Vec<usize>)> {
         let positive = options.positive.as_deref();
         let mut order: Vec<usize> = (0..self.len()).collect();

@@ -4,8 +4,10 @@
 //! bytes ─► parsers ─► gather: features get columns, rows a block ─► learner: block + cache, a few sweeps, drop the rest
 //!          threads    this thread                                   a thread of its own
 //! ```
-//! Two blocks go round: kept rows are copied behind the new ones, and the block that they leave is filled next. The dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds everything it is batch training. Features
-//! and classes may appear at any time: weights grow with them, inside the budget.
+//! Two blocks go round: kept rows are copied behind the new ones, and the block that they leave is filled next. The
+//! dual variables of rows that are dropped are forgotten; what they did to the weights stays. With one block that holds
+//! everything it is batch training. Features and classes may appear at any time: weights grow with them, inside the
+//! budget.
 mod class_order;
 mod classes;
 mod columns;
@@ -53,7 +55,8 @@ pub struct StreamOptions {
     pub positive: Option<String>,
     /// Weights of classes by name; others weigh 1.
     pub class_weights: Vec<(String, f64)>,
-    /// How more than two classes are told apart; without it by one objective where the loss is the hinge loss, else each from all others.
+    /// How more than two classes are told apart; without it by one objective where the loss is the hinge loss, else
+    /// each from all others.
     pub multiclass: Option<Multiclass>,
     /// One of the rules that papers compare with, in place of blocks and cache.
     pub rule: Option<Baseline>,
@@ -114,8 +117,9 @@ impl StreamOptions {
 
     /// How more than two classes are told apart.
     ///
-    /// One objective for all is what the paper has (SBM, sections 3 and 4). It is cheaper than a model per class, because a row is visited once for all of
-    /// them, and on held-out parts of the training data of deformed digits and of package descriptions it was better by 2.3 and 2.1 points.
+    /// One objective for all is what the paper has (SBM, sections 3 and 4). It is cheaper than a model per class,
+    /// because a row is visited once for all of them, and on held-out parts of the training data of deformed digits and
+    /// of package descriptions it was better by 2.3 and 2.1 points.
     pub fn multiclass(&self) -> Multiclass {
         match (self.rule, self.multiclass) {
             (Some(Baseline::Pegasos | Baseline::Sgd), _) => Multiclass::OneVsRest,

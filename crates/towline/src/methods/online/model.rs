@@ -1,8 +1,9 @@
 //! One model of a stream: how long it works on a block, and which weights it ends with.
 //!
-//! Rows do not come back, so that a block has to be solved well where its rows pull at the same weights: on a9a with C = 1 three sweeps leave 62 to 80 % of
-//! the test rows right, thirty 84.9 % as the exact model. Where there are more features than rows (text), a second sweep gains a fifth of the first one, and fits
-//! the block rather than the data. How fast gains fall tells which of the two it is.
+//! Rows do not come back, so that a block has to be solved well where its rows pull at the same weights: on a9a with C
+//! = 1 three sweeps leave 62 to 80 % of the test rows right, thirty 84.9 % as the exact model. Where there are more
+//! features than rows (text), a second sweep gains a fifth of the first one, and fits the block rather than the data.
+//! How fast gains fall tells which of the two it is.
 use super::StreamOptions;
 use super::problem::StreamProblem;
 use crate::engine::{ProblemRows, Selection, insert_columns};
@@ -12,13 +13,14 @@ use crate::residents::Residents;
 const MOST_SWEEPS: u32 = 30;
 /// Another sweep pays if this one gained more than this part of the first one of the step.
 const SWEEP_PAYS: f64 = 0.05;
-/// One sweep is enough where weights are averaged, there are more of them than rows, and the second one gains less than this part of the first: on the kernel data it gains 0.22
-/// of it, on a9a 0.9 and more.
+/// One sweep is enough where weights are averaged, there are more of them than rows, and the second one gains less than
+/// this part of the first: on the kernel data it gains 0.22 of it, on a9a 0.9 and more.
 const ENOUGH: f64 = 0.5;
 /// Where one sweep was enough, this often a second one looks whether it still is.
 const LOOK_AGAIN: u64 = 8;
 
-/// The part of the last weights in those of the model: on the kernel data 0.3 to 0.5 do best, for several blocks, values of C and seeds.
+/// The part of the last weights in those of the model: on the kernel data 0.3 to 0.5 do best, for several blocks,
+/// values of C and seeds.
 const LAST: f64 = 1.0 / 3.0;
 
 /// A model, its rows, and the mean of its weights.
@@ -31,7 +33,8 @@ pub struct StreamModel {
     steps: u64,
     /// Whether one sweep was enough when it was last looked at.
     enough: bool,
-    /// The mean of the weights after each step. Later ones count more, in proportion to the rows before them (Shamir & Zhang 2013, section 4).
+    /// The mean of the weights after each step. Later ones count more, in proportion to the rows before them (Shamir &
+    /// Zhang 2013, section 4).
     mean: Vec<f64>,
     /// Whether there is room for it.
     averages: bool,
@@ -40,7 +43,8 @@ pub struct StreamModel {
     counted: f64,
 }
 
-/// For each output of a model that takes over from another: the output of the other that it begins with, and what this is multiplied by.
+/// For each output of a model that takes over from another: the output of the other that it begins with, and what this
+/// is multiplied by.
 pub type Shares = Vec<Option<(usize, f64)>>;
 
 impl StreamModel {
@@ -100,7 +104,8 @@ impl StreamModel {
         (self.mean, self.averages, self.enough) = (Vec::new(), false, false);
     }
 
-    /// Takes over weights. The mean is that of the steps from here on: where every call of many goes on from the last with one step, it must not hold it back.
+    /// Takes over weights. The mean is that of the steps from here on: where every call of many goes on from the last
+    /// with one step, it must not hold it back.
     pub fn begin_with(&mut self, weights: Vec<f64>) {
         self.rows.problem.begin_with(weights);
     }
@@ -153,7 +158,8 @@ impl StreamModel {
         self.mean.iter_mut().zip(w).for_each(|(mean, w)| *mean += part * (w - *mean));
     }
 
-    /// Between the weights of now, which the last block has bent, and their mean, which is behind. After one step it is both.
+    /// Between the weights of now, which the last block has bent, and their mean, which is behind. After one step it is
+    /// both.
     pub fn end(self) -> Vec<f64> {
         mixed(self.rows.problem.into_weights(), &self.mean)
     }

@@ -145,7 +145,8 @@ impl<L: Loss> StreamLearner for Models<L> {
             return self.widen(width);
         }
         if self.models.len() == 1 && outputs > 1 {
-            // What tells the second of two classes from the first tells, the other way round, the first from the second.
+            // What tells the second of two classes from the first tells, the other way round, the first from the
+            // second.
             let mut first = self.new_model(0);
             first.take_over(&self.models[0], &vec![Some((0, -1.0))], &self.residents);
             self.models.insert(0, first);

@@ -13,7 +13,8 @@ pub struct Outgrown {
     pub rows: u64,
     /// Features that had come.
     pub features: u64,
-    /// A budget that is enough for the whole input if new features keep coming as they did; none where the size of the input is not known.
+    /// A budget that is enough for the whole input if new features keep coming as they did; none where the size of the
+    /// input is not known.
     pub likely_bytes: Option<u64>,
     /// Hash bits with which the weights fit into the budget as it is.
     pub hash_bits: Option<u32>,

@@ -1,7 +1,7 @@
 //! The rules that papers compare with, on a stream: one row at a time, one weight vector per class.
 //!
-//! The top-1 rule for many classes (SBM, section 5): the true class is promoted, the best of the wrong ones demoted, by what the rule for two classes says of
-//! the difference of their margins. Models are averages, as over a store.
+//! The top-1 rule for many classes (SBM, section 5): the true class is promoted, the best of the wrong ones demoted, by
+//! what the rule for two classes says of the difference of their margins. Models are averages, as over a store.
 use super::learner::{LearntWeights, StreamLearner};
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::{Averaged, Baseline, Confident};

@@ -73,7 +73,8 @@ pub fn stream(
     result
 }
 
-/// Room for two blocks that go round: one is filled while the learner works on the other, and each has room for new rows and those that stay.
+/// Room for two blocks that go round: one is filled while the learner works on the other, and each has room for new
+/// rows and those that stay.
 fn divide(bytes: u64, cache_share: f64) -> Room {
     // What a row takes in its block, and in the models of a few classes; and values of 4 bytes with columns of 4.
     let row_bytes = Residents::bytes(Layout::SPARSE_F32, 1, 0) + MODEL_ROW_BYTES * FEW_MODELS;

@@ -1,7 +1,7 @@
 //! Pegasos and gradient descent on a stream: one row at a time, one model per class against all others.
 //!
-//! Both minimise ½λ‖w‖² plus the mean loss with λ = 1/(nC). n is the number of rows that the user expects, or, without one and beyond it, the number
-//! that have come.
+//! Both minimise ½λ‖w‖² plus the mean loss with λ = 1/(nC). n is the number of rows that the user expects, or, without
+//! one and beyond it, the number that have come.
 use super::learner::{LearntWeights, StreamLearner, predict_each};
 use super::{StreamClasses, StreamOptions};
 use crate::baselines::{Baseline, Descent, descent};

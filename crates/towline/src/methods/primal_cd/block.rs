@@ -4,10 +4,12 @@
 //! min R(w) + ‖w - p‖²/(2η) - v_B·w + Σ_{i in B} c_i L(y_i, x_i·w),   v_B = v - Σ_{i in B} β_i x_i        (14), with -v for μ
 //! then β_i = -c_i L'(x_i·w) for the rows of the block, and v = v_B + Σ β_i x_i                              (15) to (17)
 //! ```
-//! An approximate solution has dual variables that may be far from the best, and errors grow from block to block. So they are taken only if the dual objective (18) rises, and a
-//! sweep of dual steps over the rows follows, which always raises it.
+//! An approximate solution has dual variables that may be far from the best, and errors grow from block to block. So
+//! they are taken only if the dual objective (18) rises, and a sweep of dual steps over the rows follows, which always
+//! raises it.
 //!
-//! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the link puts them, at prox(u_B).
+//! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the
+//! link puts them, at prox(u_B).
 use super::anchored::Anchored;
 use super::design::Design;
 use super::model_loss::{Smooth, Target};
@@ -89,8 +91,8 @@ impl<L: SmoothLoss, Z: LazyProx, P: SeparablePenalty> BlockSolver<L, Proximal<Z>
     }
 }
 
-/// Takes over these dual variables if (18) rises, and returns the gain. Those of the solution are its maximum; here they are of an approximate one, and what makes
-/// (18) less could go on doing so from block to block.
+/// Takes over these dual variables if (18) rises, and returns the gain. Those of the solution are its maximum; here
+/// they are of an approximate one, and what makes (18) less could go on doing so from block to block.
 fn ascend<L: SmoothLoss, Z: LazyProx>(
     loss: L,
     rows: &View,

@@ -3,10 +3,12 @@
 //! ```text
 //! X̃ = √h · X on the rows that are bent, r = X̃d          slope of column j: X_jᵀs + X̃_jᵀr + D_j d_j,  D_j = Σ h_i x_ij² on the other rows
 //! ```
-//! A visit reads a column and r, no h beside it. Rows whose loss is flat where they are, such as those beyond the margin of the squared hinge, have no more than a little
-//! curvature that keeps steps short; it goes to the diagonal, and they are left out. On the kernel data a sweep of L1 squared-hinge takes a fourth of the time.
+//! A visit reads a column and r, no h beside it. Rows whose loss is flat where they are, such as those beyond the
+//! margin of the squared hinge, have no more than a little curvature that keeps steps short; it goes to the diagonal,
+//! and they are left out. On the kernel data a sweep of L1 squared-hinge takes a fourth of the time.
 //!
-//! The first slopes are summed from X itself, so that rounding X̃ to 32 bits changes the way to the optimum and not the optimum.
+//! The first slopes are summed from X itself, so that rounding X̃ to 32 bits changes the way to the optimum and not the
+//! optimum.
 use super::design::Design;
 use super::quadratic_columns::QuadraticColumns;
 use crate::block::{Block, Layout, ValueKind};
@@ -14,7 +16,8 @@ use crate::budget::{Budget, Reservation};
 
 /// The place of a row that is left out.
 const NOWHERE: u32 = u32::MAX;
-/// Bytes of a row besides its values: its place, √h, h of those that are left out, the constant feature on its way, r, and r that was kept.
+/// Bytes of a row besides its values: its place, √h, h of those that are left out, the constant feature on its way, r,
+/// and r that was kept.
 const ROW_BYTES: u64 = 4 + 5 * 8;
 /// Bytes of a column besides its values and what a block has of it: its first slope and its D.
 const COLUMN_BYTES: u64 = 2 * 8;

@@ -41,7 +41,8 @@ pub struct ByColumns<B: ModelLoss, P> {
 }
 
 impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
-    /// Starts at the weights that the task names; `parts` makes up its penalty, and `watch` says when the run has to end.
+    /// Starts at the weights that the task names; `parts` makes up its penalty, and `watch` says when the run has to
+    /// end.
     pub fn new(bends: B, columns: usize, task: &Task, parts: P, (room, watch): (Room, Watch)) -> Self {
         let start = match &task.start {
             Some(Start::Left(left, _)) => &left.weights,

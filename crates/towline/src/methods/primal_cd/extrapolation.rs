@@ -1,12 +1,14 @@
 //! Anderson extrapolation of a series of iterates (Bertrand & Massias 2021, as in skglm).
 //!
-//! While the same weights are not 0, a sweep of coordinate descent is an affine map, whose fixed point lies near that combination `Σ c_k x_k`, `Σ c_k = 1`, for which
-//! `‖Σ c_k (x_k - x_{k-1})‖` is least. It costs a few products of vectors of the length of the support.
+//! While the same weights are not 0, a sweep of coordinate descent is an affine map, whose fixed point lies near that
+//! combination `Σ c_k x_k`, `Σ c_k = 1`, for which `‖Σ c_k (x_k - x_{k-1})‖` is least. It costs a few products of
+//! vectors of the length of the support.
 
 /// Iterates that are kept: the newest, and as many before it as there are differences.
 pub const ITERATES: usize = 6;
 
-/// The combination of the iterates, oldest first, that is nearest to a fixed point; none if they do not move, or move in one direction only.
+/// The combination of the iterates, oldest first, that is nearest to a fixed point; none if they do not move, or move
+/// in one direction only.
 pub fn extrapolate(iterates: &[Vec<f64>]) -> Option<Vec<f64>> {
     let moves: Vec<Vec<f64>> =
         iterates.windows(2).map(|pair| pair[1].iter().zip(&pair[0]).map(|(new, old)| new - old).collect()).collect();

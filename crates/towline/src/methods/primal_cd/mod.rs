@@ -6,8 +6,10 @@
 //!          d = argmin of the quadratic model of F at w over the working set, by coordinate descent        (quadratic.rs)
 //!          w ← w + td, t = 1, ½, ¼, ... until F has fallen enough
 //! ```
-//! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the squared loss the model is F itself, and t = 1.
-//! Losses with kinks are rounded off around dual variables that follow (`bends`). Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and the same values once more by column.
+//! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the
+//! squared loss the model is F itself, and t = 1. Losses with kinks are rounded off around dual variables that follow
+//! (`bends`). Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory, and
+//! the same values once more by column.
 mod anchored;
 mod block;
 mod copied;
@@ -28,8 +30,8 @@ pub(crate) use model_loss::{ModelLoss, Rounded, Smooth};
 pub(crate) use newton_model::ROW_BYTES;
 pub(crate) use separable_penalty::{Coordinates, Groups};
 
-/// Dense vectors that a model holds besides those of the proximal point method, at most: a working set of everything with what is kept of each part, and iterates
-/// of a part of it.
+/// Dense vectors that a model holds besides those of the proximal point method, at most: a working set of everything
+/// with what is kept of each part, and iterates of a part of it.
 pub(crate) const VECTORS: u64 = 6;
 
 use crate::loss::Loss;

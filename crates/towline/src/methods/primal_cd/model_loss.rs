@@ -5,8 +5,9 @@
 //! ```text
 //! L̃(z) = max_b -bz - cL*(-b/c) - q/2 (b - β)²,   L̃' = -b, L̃'' = 1/q where b is free to move,   q = width/c
 //! ```
-//! Where w minimises R + ΣL̃, β ← b is a step of the method of multipliers (Rockafellar 1976), a proximal point method in the dual; the widths need not go to 0 for it to end at
-//! the optimum of R + ΣcL. b is what a dual step finds ([`Loss::dual_step`]), with q in place of ‖x‖².
+//! Where w minimises R + ΣL̃, β ← b is a step of the method of multipliers (Rockafellar 1976), a proximal point method
+//! in the dual; the widths need not go to 0 for it to end at the optimum of R + ΣcL. b is what a dual step finds
+//! ([`Loss::dual_step`]), with q in place of ‖x‖².
 use crate::loss::{Loss, SmoothLoss};
 
 /// A row, as far as its margin goes.
@@ -50,7 +51,8 @@ pub trait ModelLoss: Copy + Send {
         let _ = rows;
     }
 
-    /// The certificate at margins z has this gap, and the last step let the objective fall so far. Goes on to the next rounding if this one is solved, and says whether it did.
+    /// The certificate at margins z has this gap, and the last step let the objective fall so far. Goes on to the next
+    /// rounding if this one is solved, and says whether it did.
     fn go_on(&mut self, rows: &mut [Target], z: &[f64], gap: f64, fall: f64) -> bool {
         let _ = (rows, z, gap, fall);
         false
@@ -101,7 +103,8 @@ pub struct Rounded<L> {
     least: f64,
 }
 
-/// Widths, at the beginning and at least, as parts of what a row costs at w = 0; and what a width is multiplied with when it has done its work.
+/// Widths, at the beginning and at least, as parts of what a row costs at w = 0; and what a width is multiplied with
+/// when it has done its work.
 const WIDTHS: [f64; 2] = [1.0, 1e-3];
 const NARROWER: f64 = 0.5;
 /// A step that gains less than this part of what losses are rounded off by gains nothing.
@@ -160,8 +163,9 @@ impl<L: Loss> ModelLoss for Rounded<L> {
         }
     }
 
-    /// The rule (B) of Rockafellar: the gap of the rounded problem is at most q/2 ‖b - β‖². It is that of the objective, less what the losses were rounded off by, plus
-    /// that square. Where steps have come to their end in rounding errors, there is nothing to wait for.
+    /// The rule (B) of Rockafellar: the gap of the rounded problem is at most q/2 ‖b - β‖². It is that of the
+    /// objective, less what the losses were rounded off by, plus that square. Where steps have come to their end in
+    /// rounding errors, there is nothing to wait for.
     fn go_on(&mut self, rows: &mut [Target], z: &[f64], gap: f64, fall: f64) -> bool {
         let off = |(row, z): (&Target, &f64)| row.c * self.loss.value(row.y, *z) - self.value(row, *z);
         let off: f64 = rows.iter().zip(z).filter(|(row, _)| row.c > 0.0).map(off).sum();
@@ -183,7 +187,8 @@ mod tests {
     use super::*;
     use crate::loss::{EpsilonInsensitive, Hinge};
 
-    /// Slopes are those of values, second derivatives those of slopes, and the loss is rounded off downwards by no more than what b can be away from β.
+    /// Slopes are those of values, second derivatives those of slopes, and the loss is rounded off downwards by no more
+    /// than what b can be away from β.
     fn is_rounded_off<L: Loss>(loss: L, row: Target, z: f64, width: f64) {
         let rounded = Rounded { loss, width, least: width };
         let (low, high) = loss.dual_bounds(row.y, row.c);

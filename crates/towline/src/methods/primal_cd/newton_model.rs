@@ -9,7 +9,8 @@ use super::separable_penalty::SeparablePenalty;
 use super::working_set;
 use crate::engine::Watch;
 
-/// The violations of a model are brought down to this part of those at its beginning: of one that is just near F, and of one that is F but for what was left out.
+/// The violations of a model are brought down to this part of those at its beginning: of one that is just near F, and
+/// of one that is F but for what was left out.
 const FRACTIONS: [f64; 2] = [0.1, 0.01];
 /// Sweeps over the model of one step, at most.
 const MOST_SWEEPS: u32 = 100;
@@ -19,7 +20,8 @@ const ENOUGH: f64 = 1e-2;
 const MOST_HALVINGS: u32 = 30;
 /// The part of sup L'' that h has at least, at the beginning and at most.
 const FLOORS: [f64; 2] = [1e-6, 1.0];
-/// Up to this floor, rows that have no more than it are left out of copies. Where steps were too long for that, they are worth looking at one by one.
+/// Up to this floor, rows that have no more than it are left out of copies. Where steps were too long for that, they
+/// are worth looking at one by one.
 const LITTLE: f64 = 1e-3;
 
 /// Vectors with a number for each resident row, and what steps have taught.
@@ -34,7 +36,8 @@ pub struct Newton<B> {
     pub slopes: Vec<f64>,
     /// h of the model; between steps, room for a number a row.
     pub h: Vec<f64>,
-    /// Rows without curvature of their own, such as outliers of the huber loss, have this part of sup L'': it grows where steps were too long, since at 1 none is.
+    /// Rows without curvature of their own, such as outliers of the huber loss, have this part of sup L'': it grows
+    /// where steps were too long, since at 1 none is.
     floor: f64,
     /// Where the columns of working sets are copied, if there is room for that.
     copied: Option<Copied>,
@@ -114,7 +117,8 @@ impl<B: ModelLoss> Newton<B> {
         Stepped { looked_at, fall }
     }
 
-    /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many values were looked at.
+    /// Minimises the model over a working set, in a copy of its columns if there is room for one. Returns how many
+    /// values were looked at.
     fn minimise<P: SeparablePenalty>(
         &mut self,
         design: Design,
@@ -145,7 +149,8 @@ impl<B: ModelLoss> Newton<B> {
         }
     }
 
-    /// How far to go along the moves of the margins, and how much F falls at least: R is convex, so its fall is no less than t times that of the whole step.
+    /// How far to go along the moves of the margins, and how much F falls at least: R is convex, so its fall is no less
+    /// than t times that of the whole step.
     fn length(&mut self, penalty_fall: f64) -> (f64, f64) {
         let Newton { bends, rows, z, slopes: moves, floor, .. } = self;
         let lost = |t: f64| -> f64 {

@@ -4,8 +4,9 @@
 //! q(d) = Σ_i [s_i (Xd)_i + ½ h_i (Xd)_i²] + R(w + d)      s = cL'(z), h = cL''(z)
 //! one part:  w_g ← prox_{R/H}(w_g - X_gᵀr / H),   r = s + h·Xd,   H = Σ_{j in g} Σ_i h_i x_ij²
 //! ```
-//! H is the trace of the part's Hessian, and no less than its largest eigenvalue; for a single coordinate the step is exact (Friedman et al. 2010, as
-//! LIBLINEAR's newGLMNET by Yuan et al. 2012). A visit that moves nothing costs one product, and most visits are such.
+//! H is the trace of the part's Hessian, and no less than its largest eigenvalue; for a single coordinate the step is
+//! exact (Friedman et al. 2010, as LIBLINEAR's newGLMNET by Yuan et al. 2012). A visit that moves nothing costs one
+//! product, and most visits are such.
 use super::extrapolation::{ITERATES, extrapolate};
 use super::quadratic_columns::QuadraticColumns;
 use super::separable_penalty::SeparablePenalty;
@@ -27,7 +28,8 @@ impl Free {
     }
 }
 
-/// What may move: the columns of a working set, numbered as there, and behind them the intercept if it is free of the penalty.
+/// What may move: the columns of a working set, numbered as there, and behind them the intercept if it is free of the
+/// penalty.
 pub struct Moving<'a> {
     /// Which columns they are.
     pub members: &'a [u32],
@@ -70,8 +72,9 @@ pub struct Quadratic<'a, P, C> {
 
 /// Sweeps over what is not 0 between two over the whole working set.
 const INNER: u32 = 20;
-/// The model is solved when the sweeps between two over the whole working set let it fall by less than this part of the fall before: a step to where the losses have other slopes
-/// gains more for the same work. On the kernel data the first 22 sweeps of a step make up 95 % of what 100 do.
+/// The model is solved when the sweeps between two over the whole working set let it fall by less than this part of the
+/// fall before: a step to where the losses have other slopes gains more for the same work. On the kernel data the first
+/// 22 sweeps of a step make up 95 % of what 100 do.
 const WORTH: f64 = 0.05;
 /// Columns whose iterates are always kept; beyond that, as many as there is room for beside the weights.
 const ROOM: usize = 4096;
@@ -94,8 +97,8 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
         Quadratic { curves, parts, moving, visited, intercept_curvature, looked_at, fall: 0.0, old, new, pace }
     }
 
-    /// Sweeps until violations have fallen to `fraction` of those of the first sweep or sweeps are no longer worth it, but at most `most` times. Returns how many values were
-    /// looked at.
+    /// Sweeps until violations have fallen to `fraction` of those of the first sweep or sweeps are no longer worth it,
+    /// but at most `most` times. Returns how many values were looked at.
     pub fn solve(mut self, fraction: f64, most: u32) -> u64 {
         let mut sweeps = 0;
         let mut target = 0.0;
@@ -171,7 +174,8 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
         losses + penalties.sum::<f64>() + free
     }
 
-    /// Visits parts in turn, and returns the largest violation that was met: how far the gradient of a part moved. None where the run has to end.
+    /// Visits parts in turn, and returns the largest violation that was met: how far the gradient of a part moved. None
+    /// where the run has to end.
     fn sweep(&mut self, order: impl Iterator<Item = usize>) -> f64 {
         let mut most = self.visit_intercept();
         let mut order = order.peekable();

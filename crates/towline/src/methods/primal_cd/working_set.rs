@@ -1,11 +1,13 @@
 //! Which parts of the weights are worth visiting: those that are not 0, and those that are nearest to leaving it.
 use super::separable_penalty::SeparablePenalty;
 
-/// SeparablePenalty in a working set, at least, if there are as many: a step looks at all columns once, and these should be worth it.
+/// SeparablePenalty in a working set, at least, if there are as many: a step looks at all columns once, and these
+/// should be worth it.
 const LEAST: usize = 512;
 
-/// Chooses parts, in the order of their numbers: all that are not 0, and as many again that the losses pull at hardest, v being -∇ of the losses. The dual
-/// distance |v_j|/λ ranks them as in Massias et al. 2018 (celer), and the set grows as there.
+/// Chooses parts, in the order of their numbers: all that are not 0, and as many again that the losses pull at hardest,
+/// v being -∇ of the losses. The dual distance |v_j|/λ ranks them as in Massias et al. 2018 (celer), and the set grows
+/// as there.
 pub fn choose<P: SeparablePenalty>(parts: &P, w: &[f64], v: &[f64]) -> Vec<u32> {
     let is_used = |part: &u32| parts.members(part).iter().any(|&j| w[j as usize] != 0.0);
     let mut chosen: Vec<u32> = (0..parts.count() as u32).filter(is_used).collect();

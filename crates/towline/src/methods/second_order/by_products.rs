@@ -101,8 +101,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// Certifies the weights that are a sum of rows, `λw = Σ βx`, with `betas` of `known` rows; the intercept is given if it
-/// is free. `duals` are by position.
+/// Certifies the weights that are a sum of rows, `λw = Σ βx`, with `betas` of `known` rows; the intercept is given if
+/// it is free. `duals` are by position.
 fn certify_sums<L: Loss>(
     loss: L,
     rows: &mut TaskRows,

@@ -19,8 +19,8 @@ const UPDATE_SECONDS: f64 = 1e-10;
 /// Seconds of looking at a value of a row in a scan.
 const VALUE_SECONDS: f64 = 1.5e-9;
 /// Seconds of a visit of dual coordinate descent for each value of the row, and for the row itself where rows lie in a
-/// cache and where they do not: visits are in random order, and a row and its state are four misses. Measured on a9a, w8a
-/// and ijcnn1 (6 to 11 MiB), and on covtype, kddcup99, flights and MNIST (76 to 126 MiB).
+/// cache and where they do not: visits are in random order, and a row and its state are four misses. Measured on a9a,
+/// w8a and ijcnn1 (6 to 11 MiB), and on covtype, kddcup99, flights and MNIST (76 to 126 MiB).
 const VISIT_VALUE_SECONDS: f64 = 1e-9;
 const CACHED_VISIT_SECONDS: f64 = 7e-8;
 const VISIT_SECONDS: f64 = 2.4e-7;
@@ -152,8 +152,8 @@ pub fn candidate(
     let other = if solver == Solver::Gram { Solver::Newton } else { solver };
     let by_products = match (asked, other) {
         (Some(Solver::Gram), _) => None,
-        // A large σ makes equations of multipliers so badly conditioned that conjugate gradients may get nowhere: on raw
-        // word counts with a large C they end with a worse objective than coordinate descent.
+        // A large σ makes equations of multipliers so badly conditioned that conjugate gradients may get nowhere: on
+        // raw word counts with a large C they end with a worse objective than coordinate descent.
         (None, Solver::Multipliers) => {
             with_products(&shape, objective, other, room).map(|found| Candidate { is_last_resort: true, ..found })
         }
@@ -233,9 +233,9 @@ fn with_matrix(
         if is_one_factor { factor_seconds(shape.columns as f64) } else { seconds(&shape, solver, outputs, factors) };
     let seconds = steps + more;
     let sweep = outputs * sweep_seconds(&all);
-    // On disk, what counts is how often rows are read. Newton's method reads them a few times, and so do multipliers where
-    // there is room for the rows near their kinks. Where there is none, or where dual coordinate descent has all rows in
-    // memory, that comes before.
+    // On disk, what counts is how often rows are read. Newton's method reads them a few times, and so do multipliers
+    // where there is room for the rows near their kinks. Where there is none, or where dual coordinate descent has all
+    // rows in memory, that comes before.
     let after_dual = match in_memory {
         true => seconds > SHORT_SECONDS.max(FEW_SWEEPS * sweep),
         false if solver == Solver::Multipliers => {

@@ -239,7 +239,8 @@ impl<'a> ClassMargins<'a> {
             corrector.iter_mut().zip(own.iter().zip(&towards_centre)).for_each(|(r, (own, g))| *r -= own + aim * g);
             self.factor.solve(&self.matrix, self.ridge, &mut corrector);
             let lengths = self.correct(rows, &corrector, aim)?;
-            // Where slacks are about as small as numbers can be, a step has none any more, and would be the end of all weights.
+            // Where slacks are about as small as numbers can be, a step has none any more, and would be the end of all
+            // weights.
             let is_known = self.terms.iter().all(|term| (term.step + term.slack_step).is_finite());
             if !is_known || !corrector.iter().all(|d| d.is_finite()) {
                 return Ok(false);

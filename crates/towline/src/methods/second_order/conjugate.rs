@@ -6,12 +6,12 @@
 //! ```
 //! A product with H is one scan over the rows with θ > 0. Few columns of a wide table are dense or measured in large
 //! units; those are what a Hessian is badly conditioned by, and M has all of them, exactly. For the others the scale of
-//! a column cancels out, and how many rows have it does so by half: with the whole diagonal, rare columns weigh too much.
-//! The second factor is what one row adds on average, over all rows: with the mean over the rows of a column, columns of
-//! rows that are settled weigh too little (raw word counts of news20, logistic loss, C = 1000, in a prototype: 7,839
-//! products to a gap of 1e-6 with the diagonal, 6,981 with the mean of a column's rows, 2,354 with that of all rows).
-//! Equations are solved as far as the quadratic model is worth (Eisenstat and Walker 1996, choice 1): a tenth far from
-//! the optimum, all digits where the model has foretold the last gradient.
+//! a column cancels out, and how many rows have it does so by half: with the whole diagonal, rare columns weigh too
+//! much. The second factor is what one row adds on average, over all rows: with the mean over the rows of a column,
+//! columns of rows that are settled weigh too little (raw word counts of news20, logistic loss, C = 1000, in a
+//! prototype: 7,839 products to a gap of 1e-6 with the diagonal, 6,981 with the mean of a column's rows, 2,354 with
+//! that of all rows). Equations are solved as far as the quadratic model is worth (Eisenstat and Walker 1996, choice
+//! 1): a tenth far from the optimum, all digits where the model has foretold the last gradient.
 use super::factor::Factor;
 use super::gram::Gram;
 use super::heavy::Heavy;
@@ -101,8 +101,8 @@ impl<'a> Conjugate<'a> {
         self.diagonal[j]
     }
 
-    /// The step for `-gradient` on the right, and the products that it took. The gap that is left after it may be as large
-    /// as `enough`.
+    /// The step for `-gradient` on the right, and the products that it took. The gap that is left after it may be as
+    /// large as `enough`.
     pub fn step<R: Rows>(
         &mut self,
         part: Quadratic,

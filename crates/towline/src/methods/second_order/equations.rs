@@ -100,8 +100,8 @@ impl<'a> Equations<'a> {
         }
     }
 
-    /// The step for `-gradient` on the right, and the products that it took. The gap that is left after it may be as large
-    /// as `enough`.
+    /// The step for `-gradient` on the right, and the products that it took. The gap that is left after it may be as
+    /// large as `enough`.
     pub fn step<R: Rows>(
         &mut self,
         part: Quadratic,

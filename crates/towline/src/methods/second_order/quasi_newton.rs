@@ -1,7 +1,8 @@
 //! Steps with the factor of an earlier Hessian: limited-memory BFGS around it (Nocedal and Wright, Algorithm 7.4).
 //!
-//! A scan for a gradient costs as much as the values of the rows, one for a Hessian as much as their squares. The Hessian
-//! of a sample, or of some steps ago, is a good start: what is missing shows in how gradients change from step to step.
+//! A scan for a gradient costs as much as the values of the rows, one for a Hessian as much as their squares. The
+//! Hessian of a sample, or of some steps ago, is a good start: what is missing shows in how gradients change from step
+//! to step.
 
 /// Pairs of steps and changes of the gradient that are kept.
 const PAIRS: usize = 8;

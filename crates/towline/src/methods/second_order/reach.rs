@@ -1,9 +1,9 @@
 //! How far w may go before a row bends.
 //!
-//! A step d changes the margin of a row by at most `‖d‖_H ‖x‖_{H⁻¹}` (Cauchy and Schwarz), so a row whose kinks are `|t -
-//! sz|` away stays on its straight piece while `‖d‖_H < |t - sz| / ‖x‖_{H⁻¹}`, its reach. H is the curvature that the
-//! losses have around w, as rows near their kinks tell. With it the scale of columns cancels out, and the rows of a rare
-//! column, which is free to move far, are near.
+//! A step d changes the margin of a row by at most `‖d‖_H ‖x‖_{H⁻¹}` (Cauchy and Schwarz), so a row whose kinks are
+//! `|t - sz|` away stays on its straight piece while `‖d‖_H < |t - sz| / ‖x‖_{H⁻¹}`, its reach. H is the curvature that
+//! the losses have around w, as rows near their kinks tell. With it the scale of columns cancels out, and the rows of a
+//! rare column, which is free to move far, are near.
 use super::factor::Factor;
 use super::gram::Gram;
 use super::scanning::Rows;

@@ -113,8 +113,8 @@ impl StoreRows {
         StoreRows { store: store.clone(), source: Source::Shared(port), scanning: scanning.clone(), cost: *cost }
     }
 
-    /// Lends every `step`-th block of those that are not in memory to `visit`, with the position of its first row, until
-    /// that returns false.
+    /// Lends every `step`-th block of those that are not in memory to `visit`, with the position of its first row,
+    /// until that returns false.
     pub fn lend(&mut self, step: usize, mut visit: impl FnMut(Lent, u64) -> bool) -> Result<(), TrainError> {
         let StoreRows { store, source, cost, .. } = self;
         let Source::Scans(reader) = source else { return Ok(()) };

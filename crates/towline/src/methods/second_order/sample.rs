@@ -28,7 +28,8 @@ struct Sample {
 }
 
 /// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample,
-/// the start. Sizes are those of w, bytes for each row besides it, and rows that the sample is to have if there is room.
+/// the start. Sizes are those of w, bytes for each row besides it, and rows that the sample is to have if there is
+/// room.
 pub fn from_sample<T>(
     start: T,
     rows: &mut TaskRows,

@@ -1,9 +1,9 @@
 //! Several models, one scan.
 //!
-//! Each model runs on a thread of its own and asks for scans as if it were alone. A scan begins when all models wait for
-//! one, and each block that is read is handed to all of them. So models that are alike, of classes, folds or values of
-//! C, cost the disk as much as the one that needs most scans. What a model computes does not depend on the others, nor
-//! on how many threads may work at a time.
+//! Each model runs on a thread of its own and asks for scans as if it were alone. A scan begins when all models wait
+//! for one, and each block that is read is handed to all of them. So models that are alike, of classes, folds or values
+//! of C, cost the disk as much as the one that needs most scans. What a model computes does not depend on the others,
+//! nor on how many threads may work at a time.
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 

@@ -1,7 +1,8 @@
 //! The rows in memory that may bend, while all others are straight.
 //!
-//! A row that stays on its straight piece has a constant slope and no curvature, so the sum of all such rows is a linear
-//! function. The working set holds the rows that bend first (reach.rs), as many as fit. With the others straight,
+//! A row that stays on its straight piece has a constant slope and no curvature, so the sum of all such rows is a
+//! linear function. The working set holds the rows that bend first (reach.rs), as many as fit. With the others
+//! straight,
 //!
 //! ```text
 //! ½ Σ ρw² + Σ over the set c L(y, w·x) + Σ over the others of the straight piece on which they are

@@ -3,8 +3,9 @@
 //! ```text
 //! w⁰ from some rows ─► who is an outlier under wᵗ ─► the convex problem without them: wᵗ⁺¹ ─► ... until nobody changes sides
 //! ```
-//! `F_s(w) = R(w) + Σ c_i min(L(y_i, w·x_i), 1 + s)` is at most the objective of the convex problem (5), in which the rows that were outliers cost 1 + s whatever happens, and equal to
-//! it at wᵗ. So no step raises F_s, and where the sets repeat, w is a stationary point. The convex problem is solved by any trainer.
+//! `F_s(w) = R(w) + Σ c_i min(L(y_i, w·x_i), 1 + s)` is at most the objective of the convex problem (5), in which the
+//! rows that were outliers cost 1 + s whatever happens, and equal to it at wᵗ. So no step raises F_s, and where the
+//! sets repeat, w is a stationary point. The convex problem is solved by any trainer.
 mod outer;
 mod start;
 mod survey;

@@ -78,7 +78,8 @@ pub(crate) fn train_from(
         let was_solved = trained.status == Status::Converged;
         let mut certificate = shifted(trained.certificate, constant);
         let mut duals = trained.duals;
-        // wᵗ itself may be good enough: its objective in this problem is F_s, and the bound of the problem is within the tolerance.
+        // wᵗ itself may be good enough: its objective in this problem is F_s, and the bound of the problem is within
+        // the tolerance.
         let known = Certificate { objective: series.survey.objective, ..certificate };
         let mut status = trained.status;
         if known.relative_gap() <= options.tolerance {
@@ -98,7 +99,8 @@ pub(crate) fn train_from(
                 return Ok(series.end(Status::Converged, Certificate { objective, ..certificate }, duals, limits));
             }
         } else if was_solved {
-            // Only rounding can bring it here: a problem that is solved has weights that are better, or wᵗ was good enough.
+            // Only rounding can bring it here: a problem that is solved has weights that are better, or wᵗ was good
+            // enough.
             return Ok(series.end(Status::Converged, known, duals, limits));
         } else {
             // The model is wᵗ still.

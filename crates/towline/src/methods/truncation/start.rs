@@ -20,7 +20,8 @@ const SAMPLE_BLOCK: usize = 512;
 /// The sample takes at most this part of the free budget: it is held twice, and some of it is read ahead.
 const SAMPLE_PART: u64 = 4;
 
-/// The first model need not be better than this: w⁰ tells who is an outlier, and is far from the model of all rows however well it fits its few.
+/// The first model need not be better than this: w⁰ tells who is an outlier, and is far from the model of all rows
+/// however well it fits its few.
 const FIRST_TOLERANCE: f64 = 1e-2;
 
 /// Rows to begin with.
@@ -84,7 +85,8 @@ pub fn first_model(
     Ok(FirstModel { weights: trained.weights, duals, cost })
 }
 
-/// Rows drawn at random with their positions, and the bytes read for them. From a shuffled store, the first rows of blocks in random order; else rows of all blocks.
+/// Rows drawn at random with their positions, and the bytes read for them. From a shuffled store, the first rows of
+/// blocks in random order; else rows of all blocks.
 fn draw(
     store: &dyn BlockStore,
     beginning: Beginning,
@@ -111,7 +113,8 @@ fn draw(
         store.read(id, &mut buffers, &mut block)?;
         bytes += store.blocks()[id.0 as usize].stored_bytes;
         for i in 0..block.rows() {
-            // Each of those that are still wanted is as likely as the others among the rows to come (Knuth's selection sampling).
+            // Each of those that are still wanted is as likely as the others among the rows to come (Knuth's selection
+            // sampling).
             let is_drawn = match beginning.shuffled {
                 true => taken < wanted,
                 false => below(&mut random, shape.rows - seen) < wanted - taken,

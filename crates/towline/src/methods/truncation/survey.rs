@@ -18,8 +18,8 @@ pub struct Survey {
     pub crossed: u64,
 }
 
-/// Scans all rows at `w`, whose penalty is ½‖w‖². Outliers are put into `outliers`, others taken out, and outliers lose their dual variables.
-/// What is spare is given up where the run has to end.
+/// Scans all rows at `w`, whose penalty is ½‖w‖². Outliers are put into `outliers`, others taken out, and outliers lose
+/// their dual variables. What is spare is given up where the run has to end.
 pub fn survey(
     store: &Arc<dyn BlockStore>,
     w: &[f64],

@@ -1,4 +1,5 @@
-//! A feature map as it is written: columns in order, some thousand at a time, so that writing and reading take the memory of a chunk.
+//! A feature map as it is written: columns in order, some thousand at a time, so that writing and reading take the
+//! memory of a chunk.
 //!
 //! ```text
 //! "TOWF" │ version u16 = 2 │ named u8 │ scaled u8 │ count u64 │ range u64 │ chunks of 16,384 columns, the last one smaller
@@ -6,9 +7,10 @@
 //! chunk, named:    packed lengths of the names, names
 //! chunk, scaled:   behind it (shift f64, factor f64) for each column
 //! ```
-//! A feature number is the one of the column before it plus a step, modulo the range, which is beyond the largest number. Features
-//! of rows in ascending order that are seen for the first time have columns in a row and small steps, also from the end of a row to the beginning of the next: 13.7 million
-//! features of splice sites take 2.4 bytes each, where a number of 64 bits takes 8.
+//! A feature number is the one of the column before it plus a step, modulo the range, which is beyond the largest
+//! number. Features of rows in ascending order that are seen for the first time have columns in a row and small steps,
+//! also from the end of a row to the beginning of the next: 13.7 million features of splice sites take 2.4 bytes each,
+//! where a number of 64 bits takes 8.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -75,7 +75,8 @@ proptest! {
 
 #[test]
 fn new_features_of_ascending_rows_take_little() {
-    // 100 new features a row, spread over 25 million numbers: from the end of a row to the beginning of the next is a step as well.
+    // 100 new features a row, spread over 25 million numbers: from the end of a row to the beginning of the next is a
+    // step as well.
     let numbers: Vec<u64> =
         (0..100_000u64).map(|k| k % 100 * 250_000 + k.wrapping_mul(2_654_435_761) % 250_000).collect();
     let bytes = written(Kind::Numbers { largest: 25_000_000 }, false, numbers.len(), |map| {

@@ -1,7 +1,8 @@
 //! Columns of all rows: nothing for dense rows; else the gaps between neighbours, bit-packed.
 //!
-//! Features are numbered by frequency, so the first gaps of a row are tiny and later ones grow smoothly: groups of 128 gaps
-//! need few bits each. Rows whose columns do not ascend (rows on their way through the packer) are packed as they are.
+//! Features are numbered by frequency, so the first gaps of a row are tiny and later ones grow smoothly: groups of 128
+//! gaps need few bits each. Rows whose columns do not ascend (rows on their way through the packer) are packed as they
+//! are.
 use super::bytes::Bytes;
 use super::{FormatError, Header, packed};
 use crate::block::Block;

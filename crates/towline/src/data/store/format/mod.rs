@@ -3,8 +3,9 @@
 //! ```text
 //! header │ lengths │ columns │ values │ labels │ weights │ groups │ ids
 //! ```
-//! Decoding trusts nothing: the header carries a checksum, sizes are held against what the store's index promises before
-//! anything is allocated, each section is checked before it is used, and every column is held against the dimension.
+//! Decoding trusts nothing: the header carries a checksum, sizes are held against what the store's index promises
+//! before anything is allocated, each section is checked before it is used, and every column is held against the
+//! dimension.
 pub(super) mod bytes;
 mod columns;
 pub(super) mod packed;
@@ -147,14 +148,14 @@ impl Header {
     }
 }
 
-/// The most rows or values that a block of this size can hold: every encoding spends at least a byte on each 128 of them. What is
-/// allocated for a block is bounded by this, whatever its header says.
+/// The most rows or values that a block of this size can hold: every encoding spends at least a byte on each 128 of
+/// them. What is allocated for a block is bounded by this, whatever its header says.
 pub fn most_values(block_bytes: u64) -> u64 {
     block_bytes.saturating_mul(packed::GROUP as u64)
 }
 
-/// Memory that encoding takes besides the block itself, for a block of `block_bytes` in memory with at most `values` values: its numbers
-/// on their way, its bytes while they grow, and the dictionary.
+/// Memory that encoding takes besides the block itself, for a block of `block_bytes` in memory with at most `values`
+/// values: its numbers on their way, its bytes while they grow, and the dictionary.
 pub fn encoding_bytes(block_bytes: u64, values: u64) -> u64 {
     2 * block_bytes + values::Dictionary::most_bytes(values)
 }
@@ -198,7 +199,8 @@ pub fn encode(block: &Block, scratch: &mut Scratch, out: &mut Vec<u8>) -> Header
     header
 }
 
-/// Appends the rows of the encoded `bytes` to `block`, whose layout must be able to hold them. On failure the block is as it was before.
+/// Appends the rows of the encoded `bytes` to `block`, whose layout must be able to hold them. On failure the block is
+/// as it was before.
 ///
 /// The caller has held [`Header::rows`] and [`Header::values`] against a promise that a budget has paid for.
 pub fn decode(bytes: &[u8], block: &mut Block, scratch: &mut Scratch) -> Result<(), FormatError> {

@@ -16,9 +16,9 @@ pub fn is_decoding() -> bool {
 
 /// Runs a decoder on bytes that may have been damaged.
 ///
-/// arrow-ipc and parquet check much, but not everything: they slice buffers at offsets taken from the file, and unwrap what
-/// a well-formed file always has, so that damage can make them panic (`malformed.rs` damages files until they do). What
-/// was being decoded is dropped after a panic, so nothing half-made is ever looked at.
+/// arrow-ipc and parquet check much, but not everything: they slice buffers at offsets taken from the file, and unwrap
+/// what a well-formed file always has, so that damage can make them panic (`malformed.rs` damages files until they do).
+/// What was being decoded is dropped after a panic, so nothing half-made is ever looked at.
 pub(super) fn decode<T, E: std::fmt::Display>(
     file: &str,
     format: &str,

@@ -4,8 +4,8 @@
 //! stream:  message message … end      message:  0xFFFFFFFF  length  metadata (a flatbuffer)  body
 //! file:    "ARROW1"  messages  footer (a flatbuffer)  length of the footer  "ARROW1"
 //! ```
-//! The footer holds the schema and says where the other messages are. A file cannot be read as a stream in general: Polars,
-//! for one, begins it with a schema that is no message.
+//! The footer holds the schema and says where the other messages are. A file cannot be read as a stream in general:
+//! Polars, for one, begins it with a schema that is no message.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -77,8 +77,8 @@ enum Values {
     Nothing,
     Numbers(Float64Array),
     Text(Strings),
-    /// Text by its position in a dictionary; the feature of an entry is looked up once, unless there are more entries than
-    /// rows and `features` is empty.
+    /// Text by its position in a dictionary; the feature of an entry is looked up once, unless there are more entries
+    /// than rows and `features` is empty.
     Coded {
         codes: Vec<Option<usize>>,
         dictionary: Strings,

@@ -38,7 +38,8 @@ impl RecordParser for CsvParser {
         let lines = memchr::memchr_iter(b'\n', text).count() as u64 + 1;
         let cells = memchr::memchr_iter(self.delimiter, text).count() as u64 + lines;
         let names: u64 = self.columns.iter().map(|column| column.name.len() as u64 + 1).sum();
-        // Key, value, and for text the place and the hash of its name; growing by doubling may leave as much room again.
+        // Key, value, and for text the place and the hash of its name; growing by doubling may leave as much room
+        // again.
         2 * (cells * (16 + 13) + lines * 32 + names * lines + text.len() as u64)
     }
 
@@ -203,8 +204,8 @@ impl CsvParser {
     }
 }
 
-/// A plain number that is followed by a delimiter, also within quotes: its value and where the next cell begins. A single
-/// digit, as in columns of flags, is worth a shortcut.
+/// A plain number that is followed by a delimiter, also within quotes: its value and where the next cell begins. A
+/// single digit, as in columns of flags, is worth a shortcut.
 #[inline(always)]
 fn quick_number(text: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
     if let Some(&[first, second]) = text.get(at..at + 2)

@@ -102,8 +102,8 @@ pub(super) fn sniff(tables: &Tables, file: &str, head: &[u8]) -> Result<Sniffed,
     Ok(Sniffed { delimiter, header, header_bytes, columns, nearly_numbers })
 }
 
-/// Goes through the records from `at` on. It stops at trouble, which is reported when the record is parsed; the last record
-/// may also have been cut off within quotes.
+/// Goes through the records from `at` on. It stops at trouble, which is reported when the record is parsed; the last
+/// record may also have been cut off within quotes.
 fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, columns: usize) -> Vec<Seen> {
     let mut seen = vec![Seen::default(); columns];
     let mut buffer = Vec::new();
@@ -122,8 +122,8 @@ fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, colum
     seen
 }
 
-/// Names are not numbers, while data has some. A table of text alone gives itself away only by names that the options or
-/// an earlier file mention.
+/// Names are not numbers, while data has some. A table of text alone gives itself away only by names that the options
+/// or an earlier file mention.
 fn is_header(tables: &Tables, first: &[Vec<u8>], later: &[Seen]) -> bool {
     let is_number = |cell: &Vec<u8>| number::whole_float(cell.trim_ascii()).is_some_and(f64::is_finite);
     if first.iter().any(is_number) {

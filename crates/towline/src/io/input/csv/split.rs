@@ -1,11 +1,11 @@
 //! Where cells and records end.
 //!
-//! A cell that begins with a quote, after blanks if there are any, ends at the next quote that is not doubled; delimiters and
-//! line ends within it are text. A quote elsewhere is an ordinary character. Blanks around a cell do not belong to it,
-//! blanks within quotes do.
+//! A cell that begins with a quote, after blanks if there are any, ends at the next quote that is not doubled;
+//! delimiters and line ends within it are text. A quote elsewhere is an ordinary character. Blanks around a cell do not
+//! belong to it, blanks within quotes do.
 
-/// A quoted cell longer than this is taken for one whose closing quote is missing, so that a stray quote does not make a
-/// record of the rest of the file.
+/// A quoted cell longer than this is taken for one whose closing quote is missing, so that a stray quote does not make
+/// a record of the rest of the file.
 pub(super) const LARGEST_QUOTED_BYTES: usize = 4 << 20;
 
 /// A cell within a text.
@@ -100,7 +100,8 @@ fn cell_end(text: &[u8], at: usize, delimiter: u8) -> usize {
     find_near(&text[at..], |byte| byte == delimiter || byte == b'\n', far).map_or(text.len(), |n| at + n)
 }
 
-/// The first byte that is wanted. Most cells are short, so that calling `memchr` costs more than looking at a few bytes.
+/// The first byte that is wanted. Most cells are short, so that calling `memchr` costs more than looking at a few
+/// bytes.
 #[inline(always)]
 fn find_near(text: &[u8], wanted: impl Fn(u8) -> bool, far: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
     const NEAR: usize = 16;

@@ -74,7 +74,8 @@ pub(super) fn too_large_sum(text: &[u8], label_at: usize, key: u64, precision: P
     }
 }
 
-/// Where feature `key` is named for the first time or, if `again`, for the second time in the line whose label is at `at`.
+/// Where feature `key` is named for the first time or, if `again`, for the second time in the line whose label is at
+/// `at`.
 pub(super) fn mention(text: &[u8], at: usize, key: u64, again: bool) -> usize {
     let line_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
     let mut seen = !again;

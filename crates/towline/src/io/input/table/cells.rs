@@ -37,8 +37,8 @@ pub(crate) struct RowWriter<'a> {
 }
 
 impl<'a> RowWriter<'a> {
-    /// Begins a batch. Columns of numbers are entered as features at once, in the order of the table, so that later a number
-    /// costs no search.
+    /// Begins a batch. Columns of numbers are entered as features at once, in the order of the table, so that later a
+    /// number costs no search.
     pub(crate) fn new(tables: &'a Tables, columns: &[Column], batch: &'a mut RowBatch) -> Self {
         let number = |column: &Column| column.role == Role::Feature && column.kind == Kind::Number;
         let keys = columns

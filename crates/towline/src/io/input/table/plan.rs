@@ -208,7 +208,8 @@ fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, In
     }
 }
 
-/// Refuses names of which one row could hold two that read the same, such as column `city=Rome` beside `city` with cell `Rome`.
+/// Refuses names of which one row could hold two that read the same, such as column `city=Rome` beside `city` with cell
+/// `Rome`.
 pub(crate) fn check_clashes(file: &str, columns: &[Column]) -> Result<(), InputError> {
     let features = || columns.iter().filter(|column| column.role == Role::Feature);
     let openers: HashMap<&str, u8> = features()

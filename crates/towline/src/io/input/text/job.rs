@@ -69,6 +69,6 @@ impl Job {
 
 pub(super) type Outcome = Result<Job, InputError>;
 
-/// One byte of text becomes at most this many bytes of rows: the worst is a line of a label alone (two bytes: an end, a label, perhaps a
-/// weight and a group), and the text itself is counted too.
+/// One byte of text becomes at most this many bytes of rows: the worst is a line of a label alone (two bytes: an end, a
+/// label, perhaps a weight and a group), and the text itself is counted too.
 pub(super) const BYTES_PER_TEXT_BYTE: u64 = 18;

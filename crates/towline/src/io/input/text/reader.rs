@@ -119,13 +119,14 @@ impl Reader {
         }
     }
 
-    /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the input has ended.
+    /// Reads until the piece holds at least one whole record, and says how many bytes are whole records and whether the
+    /// input has ended.
     fn fill(&mut self, job: &mut Job, opened: &mut Opened, parser: &dyn RecordParser) -> Result<(usize, bool), Stop> {
         // What is there already may have no end of a record in it.
         let mut wanted = longer(job.text.len()).max(self.piece_bytes);
         loop {
-            // A piece grows only for a record longer than it; its rows are paid for when it is parsed. What was read beyond the
-            // record, at most half as much again, is copied to the next piece.
+            // A piece grows only for a record longer than it; its rows are paid for when it is parsed. What was read
+            // beyond the record, at most half as much again, is copied to the next piece.
             let beyond = (wanted - self.piece_bytes) as u64;
             let needed = self.piece_bytes as u64 * BYTES_PER_TEXT_BYTE + beyond + beyond / 2;
             if !self.pay(job, needed)? {
@@ -151,7 +152,8 @@ impl Reader {
         }
     }
 
-    /// Makes `job` hold `needed` bytes. If there is no room, what was read before is waited for: then this job is the only one.
+    /// Makes `job` hold `needed` bytes. If there is no room, what was read before is waited for: then this job is the
+    /// only one.
     fn pay(&mut self, job: &mut Job, needed: u64) -> Result<bool, Stop> {
         while job.paid.grow_to(needed).is_err() {
             if self.spare.len() + 1 == self.jobs {

@@ -16,8 +16,8 @@ fn lead(class: usize, margins: &[f64]) -> f64 {
     margins[class] - (most + 1.0)
 }
 
-/// The ν with Σ max(0, place_m - ν) = `total`, by leaving out classes below the mean of the others until there are none (Michelot 1986): a few
-/// passes, where sorting would cost as much as the margins of a short row.
+/// The ν with Σ max(0, place_m - ν) = `total`, by leaving out classes below the mean of the others until there are none
+/// (Michelot 1986): a few passes, where sorting would cost as much as the margins of a short row.
 fn level(places: &[f64], total: f64) -> f64 {
     let mut nu = f64::NEG_INFINITY;
     let mut free = usize::MAX;
@@ -46,9 +46,10 @@ impl ClassLoss for CrammerSinger {
         duals[class]
     }
 
-    /// min ½q‖β' - β‖² + Σ (z_m + \[m ≠ y\]) β'_m with Σ β'_m = 0 and β'_m ≤ c\[m = y\] has the solution β'_m = min(bound_m, (ν - b_m)/q), where
-    /// b_m = z_m + \[m ≠ y\] - qβ_m and ν is such that they add up to 0; a class leaves its bound where ν passes b_m + q·bound_m (Crammer & Singer
-    /// 2002, section 6; Keerthi et al. 2008 for the sequential dual method).
+    /// min ½q‖β' - β‖² + Σ (z_m + \[m ≠ y\]) β'_m with Σ β'_m = 0 and β'_m ≤ c\[m = y\] has the solution β'_m =
+    /// min(bound_m, (ν - b_m)/q), where b_m = z_m + \[m ≠ y\] - qβ_m and ν is such that they add up to 0; a class
+    /// leaves its bound where ν passes b_m + q·bound_m (Crammer & Singer 2002, section 6; Keerthi et al. 2008 for the
+    /// sequential dual method).
     fn dual_step(&self, row: ClassRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]) {
         let (class, c, q) = (row.class as usize, row.c, row.sq_norm);
         if q * c <= STILL {

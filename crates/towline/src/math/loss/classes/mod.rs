@@ -6,8 +6,8 @@
 //! primal   F(W) = ½Σ‖w_m‖² + Σ c_i L(y_i, z_i)
 //! dual     D(β) = -½Σ‖w_m‖² - Σ c_i L*(-β_i/c_i)        with w_m = Σ β_im x_i
 //! ```
-//! Both losses here are of the form max over the simplex of p·z - z_y - g(p), so that β_i = c_i(e_y - p_i) for a point p_i of the simplex: the
-//! dual variables of a row add up to 0, and only that of its own class is positive.
+//! Both losses here are of the form max over the simplex of p·z - z_y - g(p), so that β_i = c_i(e_y - p_i) for a point
+//! p_i of the simplex: the dual variables of a row add up to 0, and only that of its own class is positive.
 //!
 //! | name | L(y, z) | -cL*(-β/c) |
 //! | --- | --- | --- |
@@ -29,11 +29,13 @@ pub trait ClassLoss: Copy + Send + Sync + 'static {
     /// The row's term of the dual objective, -cL*(-β/c), for dual variables within their bounds.
     fn dual_value(&self, class: usize, duals: &[f64], c: f64) -> f64;
 
-    /// Replaces the dual variables by those that maximise the dual over one row, all others fixed; `margins` are as they stand, with the part that
-    /// the current dual variables contribute; `q` = ‖x‖². `room` is for as many numbers as there are classes.
+    /// Replaces the dual variables by those that maximise the dual over one row, all others fixed; `margins` are as
+    /// they stand, with the part that the current dual variables contribute; `q` = ‖x‖². `room` is for as many numbers
+    /// as there are classes.
     fn dual_step(&self, row: ClassRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]);
 
-    /// How far each margin may move, either way, before the dual variables would want to leave the corner where they are; 0 if they are in none.
+    /// How far each margin may move, either way, before the dual variables would want to leave the corner where they
+    /// are; 0 if they are in none.
     fn slack(&self, class: usize, margins: &[f64], duals: &[f64], c: f64) -> f64;
 
     /// The margin as a part of the one from which on the row costs nothing; -∞ for a loss that has no such margin.
@@ -59,7 +61,8 @@ pub struct ClassRow {
     pub sq_norm: f64,
 }
 
-/// Brings any dual variables into the domain: β_m ≤ 0 for other classes, their sum at least -c, and β_y what is missing to 0.
+/// Brings any dual variables into the domain: β_m ≤ 0 for other classes, their sum at least -c, and β_y what is missing
+/// to 0.
 pub fn make_feasible(class: usize, duals: &mut [f64], c: f64) {
     duals[class] = 0.0;
     duals.iter_mut().for_each(|beta| *beta = beta.min(0.0));

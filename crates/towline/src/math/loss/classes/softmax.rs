@@ -27,9 +27,10 @@ impl ClassLoss for Softmax {
         c * (others.sum::<f64>() + entropy(1.0 - duals[class] / c))
     }
 
-    /// With β = c(e_y - p), a = qc and p⁰ the point as it stands: min ½a‖p - p⁰‖² - z·p + Σ p_m log p_m over the simplex. Where the gradient is the same
-    /// for all classes, log p_m + a p_m = ν + z_m + a p⁰_m; each side is monotone, so ν is found by Newton's method inside a
-    /// bracket, and p_m for a given ν by Newton's method in log p_m (Yu, Huang & Lin 2011 treat the same problem two classes at a time).
+    /// With β = c(e_y - p), a = qc and p⁰ the point as it stands: min ½a‖p - p⁰‖² - z·p + Σ p_m log p_m over the
+    /// simplex. Where the gradient is the same for all classes, log p_m + a p_m = ν + z_m + a p⁰_m; each side is
+    /// monotone, so ν is found by Newton's method inside a bracket, and p_m for a given ν by Newton's method in log p_m
+    /// (Yu, Huang & Lin 2011 treat the same problem two classes at a time).
     fn dual_step(&self, row: ClassRow, margins: &[f64], duals: &mut [f64], room: &mut [f64]) {
         let (class, c) = (row.class as usize, row.c);
         let a = row.sq_norm * c;

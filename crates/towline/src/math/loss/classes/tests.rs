@@ -53,7 +53,8 @@ proptest! {
         check_step(Softmax, row, &margins, &duals, &other);
     }
 
-    /// Fenchel–Young: cL(z) + cL*(-β/c) + β·z is never negative, and 0 for a step of a row without length at fixed margins.
+    /// Fenchel–Young: cL(z) + cL*(-β/c) + β·z is never negative, and 0 for a step of a row without length at fixed
+    /// margins.
     #[test]
     fn the_gap_of_a_row_is_never_negative((row, margins, duals) in rows()) {
         fn raw<M: ClassLoss>(loss: M, row: ClassRow, margins: &[f64], duals: &[f64]) -> f64 {

@@ -61,7 +61,8 @@ proptest! {
         // The clamp is for Huber's cδ, a product that rounds.
         let beta = (-c * loss.slope(y, z)).clamp(low, high);
         let gap = loss.gap(y, z, beta, c);
-        // Far below what the sum of the three terms could resolve; but near c a logistic β itself is rounded to 1e-16 of c.
+        // Far below what the sum of the three terms could resolve; but near c a logistic β itself is rounded to 1e-16
+        // of c.
         let rounded = matches!(loss, AnyLoss::Logistic(_)) && y * z < 0.0;
         let allowed = if rounded { 1e-15 * c } else { 1e-25 * c * (1.0 + z * z) };
         prop_assert!(gap >= 0.0 && gap <= allowed, "{gap:e}");
@@ -74,7 +75,8 @@ proptest! {
         c in magnitude(-6.0, 6.0),
         off in magnitude(-7.0, -4.0),
     ) {
-        // A smooth loss with L''(z) = h has gap (Δβ)²/(2ch) to first order: a test of digits that no cancellation passes.
+        // A smooth loss with L''(z) = h has gap (Δβ)²/(2ch) to first order: a test of digits that no cancellation
+        // passes.
         let second = loss.visit_smooth(Second { y, z }).unwrap_or(0.0);
         if second == 0.0 || kinks(loss, y).iter().any(|kink| (z - kink).abs() < 0.01) {
             return Ok(());

@@ -58,8 +58,9 @@ impl Learner<'_> {
         self.rows.problem.rest();
     }
 
-    /// What has come of `task`, one of few columns, if anything has. Goes on from there if it is better than before: the objective of few features is that of all,
-    /// the others being 0. A scan follows, for the certificate and Σ βx of all features.
+    /// What has come of `task`, one of few columns, if anything has. Goes on from there if it is better than before:
+    /// the objective of few features is that of all, the others being 0. A scan follows, for the certificate and Σ βx
+    /// of all features.
     pub fn take_columns(&mut self, columns: &[u32], task: &Task, found: Option<Trained>) -> Result<(), TrainError> {
         self.passes += 1;
         let before = self.certificate.map_or(f64::INFINITY, |certificate| certificate.objective);
@@ -68,7 +69,8 @@ impl Learner<'_> {
                 let Cost { sweeps, visits, solve_seconds, certify_seconds, .. } = found.cost;
                 self.cost = self.cost.with(&Cost { sweeps, visits, solve_seconds, certify_seconds, ..Cost::default() });
                 if self.task.objective.intercept {
-                    // Only Σβ = 0 has a dual objective, and the sums that would balance them are not known before the scan.
+                    // Only Σβ = 0 has a dual objective, and the sums that would balance them are not known before the
+                    // scan.
                     let multiples = balance(found.duals.sums()?.0);
                     found.duals.multiply(multiples)?;
                 }

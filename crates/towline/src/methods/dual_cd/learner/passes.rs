@@ -1,4 +1,5 @@
-//! What the end of a pass over the blocks means for a model: whether it trains on the next one, certifies itself on it, or is done.
+//! What the end of a pass over the blocks means for a model: whether it trains on the next one, certifies itself on it,
+//! or is done.
 use std::time::Instant;
 
 use super::{Learner, Phase};

@@ -52,8 +52,8 @@ impl Learner<'_> {
         self.take_certificate(certificate)
     }
 
-    /// The run has to end: finds out how good the weights are if there is time for that, goes back to those of the last certificate if there is not,
-    /// and to none at all where there is no certificate.
+    /// The run has to end: finds out how good the weights are if there is time for that, goes back to those of the last
+    /// certificate if there is not, and to none at all where there is no certificate.
     fn certify_in_time(&mut self, residents: &Residents) -> Result<(), TrainError> {
         let is_same = self.certified.0 == self.cost.visits || self.is_proximal() && !self.moved;
         let is_known = self.certificate.is_some() && is_same;
@@ -93,7 +93,8 @@ impl Learner<'_> {
                 self.advance();
                 self.moved = true;
             }
-            // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its model.
+            // Short sweeps over few rows are parts of a pass. A step by columns is one, however often it goes over its
+            // model.
             let passes = match self.by_columns {
                 true => self.cost.sweeps,
                 false => self.cost.visits / self.rows.problem.rows() as u64,

@@ -10,7 +10,8 @@ use crate::solver::Sweep;
 
 /// Sweeps per step, at most, where no number was given: more than three hardly save passes.
 const MOST_ROUNDS: u32 = 4;
-/// The problem of a block is solved when a proximal step moves w by no more than this part of its norm. Lasso problems of 5,000 rows take some 20 sweeps.
+/// The problem of a block is solved when a proximal step moves w by no more than this part of its norm. Lasso problems
+/// of 5,000 rows take some 20 sweeps.
 const SOLVED: f64 = 1e-8;
 /// Sweeps over a block until then, at most, where no number was given.
 const MOST_SWEEPS_OF_A_BLOCK: u32 = 200;
@@ -20,8 +21,8 @@ const ROUND_PAYS: f64 = 0.1;
 const STALLED: f64 = 0.01;
 
 impl Learner<'_> {
-    /// Sweeps over its resident rows, as often as asked for or as long as it pays: rows that come later may undo what is done too well now. Then
-    /// writes the dual variables back and looks which rows are worth keeping.
+    /// Sweeps over its resident rows, as often as asked for or as long as it pays: rows that come later may undo what
+    /// is done too well now. Then writes the dual variables back and looks which rows are worth keeping.
     pub fn solve_step(&mut self, residents: &Residents) -> Result<(), TrainError> {
         self.rows.begin_step();
         match self.options.centre {
@@ -75,7 +76,8 @@ impl Learner<'_> {
         }
     }
 
-    /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter again. Returns how far it went.
+    /// A proximal step has been made: the next one is another problem, in which rows that were left out may matter
+    /// again. Returns how far it went.
     pub(super) fn advance(&mut self) -> f64 {
         if !self.is_proximal() {
             return 0.0;

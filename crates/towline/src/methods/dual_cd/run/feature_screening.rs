@@ -1,7 +1,10 @@
-//! Late passes need not read what stays 0: all rows with few features are gathered into memory, their problem is solved there, and a scan over everything says how good that is.
+//! Late passes need not read what stays 0: all rows with few features are gathered into memory, their problem is solved
+//! there, and a scan over everything says how good that is.
 //!
-//! This is the working set of features of celer (Massias et al. 2018), around the disk: two passes a round, one that gathers and one that certifies; and just the second where what
-//! the round before has gathered will do, as it does for several points of a path. The problem of few features is a problem like any other, so that the trainer itself solves it.
+//! This is the working set of features of celer (Massias et al. 2018), around the disk: two passes a round, one that
+//! gathers and one that certifies; and just the second where what the round before has gathered will do, as it does for
+//! several points of a path. The problem of few features is a problem like any other, so that the trainer itself solves
+//! it.
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,9 +18,11 @@ use crate::methods::dual_cd::feature_screening::{Choice, Counts, Gathering, Pull
 use crate::residents::Residents;
 use crate::store::{BlockStore, MemoryStore, Shape};
 
-/// What a model holds of a row while few features are solved: its state and order, margins, slopes and curvatures, and its dual variable before, now and after.
+/// What a model holds of a row while few features are solved: its state and order, margins, slopes and curvatures, and
+/// its dual variable before, now and after.
 const ROW_BYTES: u64 = 68 + columns::ROW_BYTES + 3 * 8;
-/// What it holds of a feature: the vectors of the proximal point method and of descent by columns, and weights and sums before and after.
+/// What it holds of a feature: the vectors of the proximal point method and of descent by columns, and weights and sums
+/// before and after.
 const FEATURE_BYTES: u64 = 8 * (4 + columns::VECTORS + 4);
 /// What a column of the gathered rows takes besides its values: its end, its number and its length.
 const COLUMN_BYTES: u64 = 24;
@@ -56,7 +61,8 @@ struct Gathered {
 }
 
 impl Turns {
-    /// Other models come. What was counted and gathered serves them, too, and what did not pay for those before will hardly do so now.
+    /// Other models come. What was counted and gathered serves them, too, and what did not pay for those before will
+    /// hardly do so now.
     fn begin_wave(&mut self) {
         self.is_counting = false;
         self.gap = None;
@@ -84,7 +90,8 @@ impl Turns {
 }
 
 impl Run<'_> {
-    /// Models of a wave begin. Those that start from what others have left know how hard they pull at features, and need no pass to find out which matter.
+    /// Models of a wave begin. Those that start from what others have left know how hard they pull at features, and
+    /// need no pass to find out which matter.
     pub fn begin_with_few_features(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
         self.turns.begin_wave();
         let know = learners.iter().all(Learner::knows_sums);
@@ -105,7 +112,8 @@ impl Run<'_> {
         is_asked && is_roomy && learners.iter().all(can)
     }
 
-    /// A pass begins in which all models scan: if a round may follow it counts values, in the room of the rows that were kept.
+    /// A pass begins in which all models scan: if a round may follow it counts values, in the room of the rows that
+    /// were kept.
     pub fn prepare_to_leave_features_out(&mut self, learners: &mut [Learner]) {
         if self.turns.counts.is_some() || !self.may_leave_features_out(learners) {
             return;
@@ -146,7 +154,8 @@ impl Run<'_> {
         self.residents = Residents::with_capacity(self.store.shape(), resident_rows as usize, resident_values as usize);
     }
 
-    /// Solves the problem of few features: those of the round before if no others may leave 0, else those that are gathered now. False if there is no room.
+    /// Solves the problem of few features: those of the round before if no others may leave 0, else those that are
+    /// gathered now. False if there is no room.
     fn round(&mut self, active: &mut [&mut Learner]) -> Result<bool, TrainError> {
         let shape = self.store.shape();
         let mut pulls = Pulls::none(shape.columns);
@@ -180,8 +189,8 @@ impl Run<'_> {
         self.plan.resident_bytes + self.plan.column_bytes
     }
 
-    /// What there is room for in place of resident rows: each row and feature with what models hold of it, and each value by column. The weights of all features make
-    /// room as well while the problem of few is solved.
+    /// What there is room for in place of resident rows: each row and feature with what models hold of it, and each
+    /// value by column. The weights of all features make room as well while the problem of few is solved.
     fn rooms(&self, models: u64) -> Rooms {
         let Shape { columns, layout, .. } = self.store.shape();
         let Plan { weight_bytes, models: all, .. } = self.plan;
@@ -227,7 +236,8 @@ impl Run<'_> {
         Ok(Some(Gathered { columns: choice.columns.clone(), rows, may_stay: choice.may_stay }))
     }
 
-    /// Trains all models on few features, which take the place of their own weights meanwhile. False if that was not possible, and they stand where they stood.
+    /// Trains all models on few features, which take the place of their own weights meanwhile. False if that was not
+    /// possible, and they stand where they stood.
     fn solve_few(
         &mut self,
         columns: &[u32],

@@ -20,7 +20,8 @@ impl Run<'_> {
             shuffle(&mut blocks, &mut self.random);
             return self.together(&blocks);
         }
-        // Algorithm 1 splits the data once. Rows that meet others in each pass find ways out of the corners in which it gets stuck.
+        // Algorithm 1 splits the data once. Rows that meet others in each pass find ways out of the corners in which it
+        // gets stuck.
         shuffle(&mut blocks, &mut Xoshiro256PlusPlus::seed_from_u64(self.options.seed));
         let mut groups = self.together(&blocks);
         shuffle(&mut groups, &mut self.random);

@@ -27,7 +27,8 @@ fn classes(count: usize) -> StreamClasses {
     classes
 }
 
-/// W is the sum of all rows times their dual variables while none has been dropped, also when two classes become three, and three four.
+/// W is the sum of all rows times their dual variables while none has been dropped, also when two classes become three,
+/// and three four.
 #[test]
 fn weights_stay_the_sum_of_rows_when_classes_come() {
     for multiclass in Multiclass::ALL {

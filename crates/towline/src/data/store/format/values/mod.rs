@@ -74,7 +74,8 @@ fn floats_kind<V: Copy + PartialEq + From<f32>>(block: &Block, values: &[V], is_
         if values.iter().all(|&v| v == V::from(1.0)) {
             return ValueKind::Ones;
         }
-        // Beside blocks of 32-bit floats these rows would be decoded as such, so only constants that are some may stay constants.
+        // Beside blocks of 32-bit floats these rows would be decoded as such, so only constants that are some may stay
+        // constants.
         if values.iter().all(|&v| is_f32(v)) {
             return ValueKind::PerRow;
         }
@@ -190,7 +191,8 @@ fn cheapest<V: Float>(block: &Block, values: &[V], dictionary: &mut Dictionary) 
         let row = row_of(k);
         dictionary.clear();
         row.iter().for_each(|v| _ = dictionary.code(v.bits()));
-        // Ordering by frequency makes codes about as short as the entropy; half of the full width is close to what is seen.
+        // Ordering by frequency makes codes about as short as the entropy; half of the full width is close to what is
+        // seen.
         row_bits += row.len() as f64 * bits_for(dictionary.len()).max(1.0) * 0.8
             + (dictionary.len() * V::BYTES * 8 + 16) as f64;
         sampled += row.len();
