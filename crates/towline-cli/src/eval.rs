@@ -98,6 +98,10 @@ impl Quality {
     }
 }
 
+/// What is kept of each row: growing by doubling holds the old and the new list for a moment, and the area under the curve
+/// sorts a copy.
+const ROW_BYTES: u64 = 64;
+
 /// Judges `model` on the rows of `input`.
 pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget) -> anyhow::Result<Quality> {
     let mut paid = budget.reserve("scores", 0).map_err(StoreError::from)?;
@@ -138,9 +142,8 @@ pub fn judge(model: &Model, input: &str, options: &ReadOptions, budget: &Budget)
     }
     let binary = matches!(objective.targets, Targets::Binary { .. });
     let (mut classes, mut numbers) = (Vec::new(), Vec::new());
-    Scores::open(model, input, options, budget)?.for_each(|row| {
-        // Growing by doubling holds the old and the new list for a moment, and the area under the curve sorts a copy.
-        paid.grow_to((classes.len() + numbers.len() + 1) as u64 * 64).map_err(StoreError::from)?;
+    Scores::open_beside(model, input, options, ROW_BYTES, budget)?.for_each(|row| {
+        paid.grow_to((classes.len() + numbers.len() + 1) as u64 * ROW_BYTES).map_err(StoreError::from)?;
         if binary {
             classes.push((row.scores[0], row.class == Some(1)));
         } else {

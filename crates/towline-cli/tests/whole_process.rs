@@ -102,6 +102,7 @@ fn reading_and_predicting() {
         format!("predict m.towm {test}"),
         "predict m.towm a9a.tow".to_string(),
         format!("eval m.towm {test}"),
+        "eval m.towm a9a.tow".to_string(),
         "train rows.svm --stream -o s.towm -q --threads 2".to_string(),
         format!("train {} --stream -o z.towm -q --threads 2", shipped("a9a.zst")),
     ] {

@@ -64,10 +64,21 @@ struct FromStore {
 impl<'a> Scores<'a> {
     /// Begins with the first row of a file, of standard input (`-`), or of a store.
     pub fn open(model: &'a Model, name: &str, options: &ReadOptions, budget: &Budget) -> Result<Self, FitError> {
+        Scores::open_beside(model, name, options, 0, budget)
+    }
+
+    /// The same where the caller keeps so many bytes of each row besides, so that a refusal names a budget for both.
+    pub fn open_beside(
+        model: &'a Model,
+        name: &str,
+        options: &ReadOptions,
+        kept_bytes: u64,
+        budget: &Budget,
+    ) -> Result<Self, FitError> {
         let scorer = Scorer::new(model, budget)?;
         let (targets, outputs) = (&model.header.objective.targets, scorer.outputs());
         if name != "-" && Path::new(name).is_dir() {
-            let rows = Source::Store(FromStore::read(model, &scorer, Path::new(name), budget)?);
+            let rows = Source::Store(FromStore::read(model, &scorer, Path::new(name), kept_bytes, budget)?);
             return Ok(Scores { targets, outputs, rows });
         }
         let options = ReadOptions { fourier: model.header.fourier, ..options.clone() };
@@ -133,7 +144,13 @@ impl FromInput<'_> {
 }
 
 impl FromStore {
-    fn read(model: &Model, scorer: &Scorer, path: &Path, budget: &Budget) -> Result<FromStore, FitError> {
+    fn read(
+        model: &Model,
+        scorer: &Scorer,
+        path: &Path,
+        kept_bytes: u64,
+        budget: &Budget,
+    ) -> Result<FromStore, FitError> {
         let store = DiskStore::open_within(path, budget)?;
         if store.manifest().fourier != model.header.fourier {
             return refuse(format!(
@@ -147,6 +164,7 @@ impl FromStore {
         let per_row = 32 + 8 * (outputs + further_count) as u64;
         let weight_bytes = shape.columns * 8 * outputs as u64;
         let bytes = shape.rows * per_row + weight_bytes + store.one_block_bytes();
+        budget.check("scores in the order of the input", bytes + shape.rows * kept_bytes)?;
         let paid = budget.reserve("scores in the order of the input", bytes)?;
         let (weights, intercepts) = scorer.for_store(store.feature_columns(budget)?)?;
         let mut block = Block::new(shape.layout, shape.columns as usize);
