@@ -180,6 +180,20 @@ fn rows_on_disk_are_scanned_within_the_budget() {
     assert!((a - b).abs() <= 2e-6 * a, "{a} {b}");
 }
 
+/// Weights that separate the classes by more than enough: no row has a slope or a curvature, and weights are still too
+/// large.
+#[test]
+fn separated_classes_are_not_where_it_ends() {
+    let feature = [-9.850488662719727, 9.469465255737305, 0.0, -6.43980073928833, -4.232166290283203];
+    let table: Vec<Vec<f64>> = feature.iter().map(|&x| vec![0.0, 0.0, x, 0.0]).collect();
+    let (labels, weights) = ([1.0, -1.0, -1.0, 1.0, 1.0], [0.5004217965488099, 1.0, 0.0, 1.0, 1.0]);
+    let (store, _) = store_of(&table, &labels, &weights);
+    let objective = Objective { c: 1e3, ..sparse("squared-hinge", "l1", 1.0, true) };
+    let options = TrainOptions { max_passes: 2000, ..options(&objective, Solver::Newton, 1e-6) };
+    let trained = train(store, &options, &Budget::unlimited(), &mut ()).unwrap();
+    assert_eq!(trained.status, Status::Converged, "{:?}", trained.certificate);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 

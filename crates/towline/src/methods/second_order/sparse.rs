@@ -15,6 +15,7 @@ use super::line_search::{CUTS, Line};
 use super::newton::{Ahead, Function};
 use super::one_output::{Look, Quadratic, RowLoss};
 use super::scanning::Rows;
+use crate::block::Row;
 use crate::engine::{TrainError, Watch};
 use crate::penalty::soft;
 
@@ -147,16 +148,24 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         if is_first {
             squares.resize(w.len(), 0.0);
         }
+        let mut add = |row: Row, second: f64| match chosen {
+            None => gram.add(row, &[bias], second),
+            Some(chosen) => gram.add_chosen(row, chosen, bias, second),
+        };
+        let mut is_flat = true;
         let value = look.scan((w, majorant), rows, |_, row, c, second| {
-            match chosen {
-                _ if second <= 0.0 => {}
-                None => gram.add(row, &[bias], second),
-                Some(chosen) => gram.add_chosen(row, chosen, bias, second),
+            if second > 0.0 {
+                add(row, second);
+                is_flat = false;
             }
             if is_first {
                 row.for_each(|j, x| squares[j as usize] += *curvature * c * x * x);
             }
         })?;
+        if is_flat {
+            // No row costs anything, as where classes are separated: a model without curvature has no minimum.
+            look.scan((w, majorant), rows, |_, row, c, _| add(row, *curvature * c))?;
+        }
         gram.flush();
         self.losses = value - self.look.part.value(w);
         self.last_gap = self.gap(w);
