@@ -106,7 +106,15 @@ def test_progress_is_shown(cancer, capfd):
     assert "100%" in shown and "LinearSVC: pass 1, sweep" in shown and ", gap " in shown
 
 
-def test_ctrl_c_leaves_a_model_with_its_gap():
+@pytest.fixture
+def interruptible():
+    """Shells let programs in the background ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_leaves_a_model_with_its_gap(interruptible):
     X, y = make_classification(20_000, 200, n_informative=100, flip_y=0.3, random_state=0)
     # Coordinate descent never gets there; Newton's method may end before the signal comes.
     model = towline.LinearSVC(C=1e6, tol=1e-15, max_iter=10**9, solver="dual")
