@@ -2,32 +2,37 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
 
 use towline::budget::Budget;
 use towline::cv::{Point, Validated};
+use towline::evaluate::Metric;
 use towline::fit::CrossValidation;
 use towline::input::libsvm::Precision;
 use towline::model::Header;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
 use towline::store::DiskStore;
-use towline::trainer::{Status, TrainError};
+use towline::trainer::{Solver, Status, TrainError};
 use towline::{Data, Fit, FitError};
 
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
-use crate::objective::ObjectiveArguments;
+use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::{pack_beside, stop_on_signal};
 use crate::trace::Watcher;
-use crate::{exit, show, size, summary};
+use crate::{exit, method, show, size, summary};
 
 /// Arguments of `towline cv`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   towline cv reviews.tow -C 0.01..100
   towline cv reviews.tow -C 0.1,1,10 --loss hinge,logistic --folds 10 --stratify
+  towline cv fraud.tow -C 0.01..100 --loss logistic --metric pr-auc --repeats 3
+  towline cv sales.tow --folds 8 --ordered
   towline cv reviews.tow -C 0.01..1000 --refit -o reviews.towm")]
 pub struct Arguments {
     /// A store, or a file, which is packed beside itself once
@@ -46,6 +51,16 @@ pub struct Arguments {
     /// Let rows of one group (qid:, or --group COLUMN) go to different folds
     #[arg(long)]
     split_groups: bool,
+    /// Divide the rows into folds so many times, each time anew
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// Folds in the order of the input, such as time: each is tested by the rows that come after those it was trained on
+    #[arg(long, conflicts_with_all = ["stratify", "repeats"])]
+    ordered: bool,
+    /// What models are compared by: accuracy, balanced-accuracy, precision, recall, f1, mcc, auc, pr-auc, log-loss, brier; of
+    /// many classes macro-f1, micro-f1, top-K; of numbers rmse, mae, r2 [default: accuracy, for numbers rmse]
+    #[arg(long, value_name = "NAME")]
+    metric: Option<Metric>,
     #[command(flatten)]
     objective: ObjectiveArguments,
     /// Train a model on all rows with the best C at the end
@@ -63,6 +78,12 @@ pub struct Arguments {
     /// Stop each model after this many passes over the data
     #[arg(long, default_value_t = 1000)]
     max_passes: u64,
+    /// Stop after this many seconds in all; what there was no time for has no score
+    #[arg(long, value_name = "SECONDS")]
+    max_time: Option<f64>,
+    /// How each problem is solved
+    #[arg(long, default_value = "auto", value_parser = method::solver())]
+    solver: Solver,
     /// Seed of the folds and of all other random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -147,6 +168,13 @@ fn fits(arguments: &Arguments, budget: &Budget, stop: &Stop) -> anyhow::Result<V
         if let Some(threads) = arguments.threads {
             fit = fit.threads(threads.into());
         }
+        if let Some(seconds) = arguments.max_time {
+            let time = Duration::try_from_secs_f64(positive_number("--max-time", seconds)?);
+            fit = fit.max_time(time.context("--max-time is too long")?);
+        }
+        if arguments.solver != Solver::Auto {
+            fit = fit.solver(arguments.solver);
+        }
         let fit = fit.budget(budget.clone()).stop(stop.clone());
         anyhow::Ok(if arguments.restart { fit.restart() } else { fit })
     };
@@ -157,11 +185,18 @@ fn fits(arguments: &Arguments, budget: &Budget, stop: &Stop) -> anyhow::Result<V
 fn validation(arguments: &Arguments, fits: Vec<Fit>) -> CrossValidation {
     let mut fits = fits.into_iter();
     let first = fits.next().unwrap_or_default().cross_validate();
-    fits.fold(first, CrossValidation::and)
+    let validation = fits
+        .fold(first, CrossValidation::and)
         .cs(arguments.c.0.clone())
         .folds(arguments.folds)
+        .repeats(arguments.repeats)
+        .ordered(arguments.ordered)
         .stratify(arguments.stratify)
-        .split_groups(arguments.split_groups)
+        .split_groups(arguments.split_groups);
+    match arguments.metric {
+        Some(metric) => validation.metric(metric),
+        None => validation,
+    }
 }
 
 fn refit(place: &mut OutputFile, fit: Fit, data: &Data, tolerance: Option<f64>) -> anyhow::Result<Header> {
@@ -175,7 +210,7 @@ fn refit(place: &mut OutputFile, fit: Fit, data: &Data, tolerance: Option<f64>) 
 fn json(found: &Validated, begin: Instant, refitted: Option<&Header>) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(found)?;
     value["schema"] = 1.into();
-    value["score"] = if found.smaller_is_better { "rmse" } else { "accuracy" }.into();
+    value["score"] = found.metric.name().into();
     value["best_c"] = found.points[found.best].c.into();
     value["one_standard_error_c"] = found.points[found.one_standard_error].c.into();
     value["seconds"] = begin.elapsed().as_secs_f64().into();
@@ -185,11 +220,12 @@ fn json(found: &Validated, begin: Instant, refitted: Option<&Header>) -> anyhow:
 }
 
 fn text(found: &Validated, seconds: f64) -> String {
-    let show_score = |score: f64| match found.smaller_is_better {
-        true => format!("{score:.6}"),
-        false => format!("{:.3} %", 100.0 * score),
+    let show_score = |score: f64| match found.metric.is_share_of_rows() {
+        _ if score.is_nan() => "-".to_string(),
+        false => format!("{score:.6}"),
+        true => format!("{:.3} %", 100.0 * score),
     };
-    let score = if found.smaller_is_better { "root mean square error" } else { "accuracy" };
+    let score = title(found);
     let mut out = format!("{:<28} {:>10}   {:>12}  ± {:<10} {:>9}\n", "loss", "C", score, "error", "gap");
     for (i, point) in found.points.iter().enumerate() {
         let mark = match (i == found.best, i == found.one_standard_error) {
@@ -198,18 +234,23 @@ fn text(found: &Validated, seconds: f64) -> String {
             (false, true) => "  least C within one standard error",
             _ => "",
         };
-        let note = if point.status == Status::Converged { "" } else { "  not converged" };
+        let note = match point.status {
+            Status::Converged => "",
+            _ if point.mean.is_nan() => "  no time",
+            _ => "  not converged",
+        };
+        let gap = if point.mean.is_nan() { "-".to_string() } else { format!("{:.1e}", point.relative_gap) };
         out += &format!(
             "{:<28} {:>10}   {:>12}  ± {:<10} {:>9}{mark}{note}\n",
             point.loss,
             show::number(point.c),
             show_score(point.mean),
             show_score(point.standard_error),
-            format!("{:.1e}", point.relative_gap),
+            gap,
         );
     }
     out += "\n";
-    out += &plot(&found.points, found.smaller_is_better);
+    out += &plot(&found.points, found.metric);
     let [models, together] = found.models;
     out += &format!(
         "\n{models} models, {} at a time; {} passes, {} read, peak memory {}, {seconds:.1} s\n",
@@ -221,8 +262,17 @@ fn text(found: &Validated, seconds: f64) -> String {
     out
 }
 
+/// What the scores are called.
+fn title(found: &Validated) -> String {
+    match (found.metric, &found.positive) {
+        (Metric::Rmse, _) => "root mean square error".into(),
+        (metric, Some(positive)) => format!("{} of {positive}", metric.title()),
+        (metric, None) => metric.title(),
+    }
+}
+
 /// A line per C: where the mean lies between the least and the largest score of all folds, and its standard error.
-fn plot(points: &[Point], smaller_is_better: bool) -> String {
+fn plot(points: &[Point], metric: Metric) -> String {
     const WIDTH: usize = 56;
     let ends = |point: &Point| [point.mean - point.standard_error, point.mean + point.standard_error];
     let all: Vec<f64> = points.iter().flat_map(ends).filter(|x| x.is_finite()).collect();
@@ -231,9 +281,9 @@ fn plot(points: &[Point], smaller_is_better: bool) -> String {
         let share = if high > low { (x - low) / (high - low) } else { 0.5 };
         (share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize
     };
-    let scale = |x: f64| if smaller_is_better { format!("{x:.4}") } else { format!("{:.2} %", 100.0 * x) };
+    let scale = |x: f64| if metric.is_share_of_rows() { format!("{:.2} %", 100.0 * x) } else { format!("{x:.4}") };
     let mut out = format!("{:>10}  {:<half$}{:>half$}\n", "C", scale(low), scale(high), half = WIDTH / 2);
-    for point in points {
+    for point in points.iter().filter(|point| point.mean.is_finite()) {
         let mut line = vec![' '; WIDTH];
         let [from, to] = ends(point).map(place);
         line[from..=to].fill('─');

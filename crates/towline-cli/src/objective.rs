@@ -49,7 +49,13 @@ pub struct ObjectiveArguments {
     #[arg(help_heading = "Multiclass", long, value_enum, default_value_t = MulticlassChoice::Auto)]
     multiclass: MulticlassChoice,
     /// The positive class; all others are the negative one
-    #[arg(help_heading = "Multiclass", long, value_name = "LABEL", conflicts_with = "multiclass")]
+    #[arg(
+        help_heading = "Multiclass",
+        long,
+        value_name = "LABEL",
+        allow_hyphen_values = true,
+        conflicts_with = "multiclass"
+    )]
     positive: Option<String>,
     /// LABEL=W multiplies the weight of a class (repeat for others), balanced gives all classes the same weight in all
     #[arg(help_heading = "Multiclass", long, value_name = "LABEL=W|balanced", allow_hyphen_values = true)]

@@ -39,6 +39,8 @@ use table::Table;
     mut_arg("progressive", |argument| argument.hide(true)),
     mut_arg("hash_bits", |argument| argument.hide(true)),
     mut_arg("truncate", |argument| argument.hide(true)),
+    mut_arg("calibrate", |argument| argument.hide(true)),
+    mut_arg("calibration", |argument| argument.hide(true)),
     mut_arg("init_rows", |argument| argument.hide(true)),
     mut_arg("query_rows", |argument| argument.hide(true)),
     mut_arg("max_time", |argument| argument.help("Stop each point after this many seconds")),

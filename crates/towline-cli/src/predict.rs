@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use anyhow::bail;
 use towline::fit::Scores;
 use towline::input::libsvm::Precision;
-use towline::loss::AnyLoss;
-use towline::model::Model;
+use towline::model::chances::Chances;
+use towline::model::{Header, Model};
+use towline::objective::Targets;
 use towline::output::{Inputs, Kind};
-use towline::predict::{label, probabilities};
+use towline::predict::label;
 
 use crate::destination::Destination;
 use crate::input::InputArguments;
 use crate::memory::{self, Memory};
+use crate::positive::PositiveArgument;
 
 /// Arguments of `towline predict`.
 #[derive(clap::Args)]
@@ -28,9 +30,16 @@ pub struct Arguments {
     /// Write scores instead of labels: one, or one per class in the order that 'towline info' shows
     #[arg(long, conflicts_with = "probabilities")]
     scores: bool,
-    /// Write the probability of the second of two classes, or of each of many (logistic loss only)
+    /// Write the probability of the second of two classes, or of each of many (models of the logistic loss, and calibrated
+    /// ones)
     #[arg(long)]
     probabilities: bool,
+    /// Write the positive one of two classes where its probability is above this (its score, where the model has no
+    /// probabilities); 'towline eval --threshold' finds one
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true, value_parser = threshold, conflicts_with_all = ["scores", "probabilities"])]
+    threshold: Option<f64>,
+    #[command(flatten)]
+    positive: PositiveArgument,
     /// Memory to use, such as 512M [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     memory: Option<Memory>,
@@ -41,28 +50,37 @@ pub struct Arguments {
     reading: InputArguments,
 }
 
+fn threshold(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|at: &f64| at.is_finite()).ok_or_else(|| "name a number".to_string())
+}
+
 /// Writes a line per row.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
     let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
     let objective = &model.header.objective;
-    if arguments.probabilities && !matches!(objective.loss, AnyLoss::Logistic(_)) {
-        bail!("--probabilities needs a model trained with --loss logistic; this one has {}", objective.loss.name());
+    let chances = Chances::of(&model.header);
+    if arguments.probabilities && chances.is_none() {
+        let loss = objective.loss.name();
+        bail!("--probabilities needs a model trained with --loss logistic or --calibrate; this one has {loss}");
     }
+    let sides = Sides::of(arguments, &model.header)?;
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let options = arguments.reading.options(Precision::F32, threads, false);
     let inputs = Inputs::none().and(&arguments.model).and(&arguments.input);
     let kind = Kind::Predictions(objective.targets.names().to_vec());
     let mut destination = Destination::open(arguments.output.as_deref(), kind, &inputs)?;
     let mut out = destination.begin()?;
-    let mut chances = Vec::new();
+    let mut probabilities = Vec::new();
     Scores::open(&model, &arguments.input, &options, &budget)?.for_each(|row| {
         if arguments.scores {
             write_numbers(&mut out, row.scores)?;
-        } else if arguments.probabilities {
-            probabilities(&objective.targets, row.scores, &mut chances);
+        } else if let (true, Some(chances)) = (arguments.probabilities, chances) {
+            chances.write(row.scores, &mut probabilities);
             // Of two classes, the second says it all.
-            write_numbers(&mut out, if row.scores.len() == 1 { &chances[1..] } else { &chances })?;
+            write_numbers(&mut out, if row.scores.len() == 1 { &probabilities[1..] } else { &probabilities })?;
+        } else if let Some(sides) = &sides {
+            writeln!(out, "{}", sides.label(chances, row.scores[0]))?;
         } else {
             writeln!(out, "{}", label(&objective.targets, row.scores))?;
         }
@@ -70,6 +88,42 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Two classes with a threshold between them.
+struct Sides {
+    names: [String; 2],
+    positive: usize,
+    threshold: f64,
+}
+
+impl Sides {
+    fn of(arguments: &Arguments, header: &Header) -> anyhow::Result<Option<Sides>> {
+        let targets = &header.objective.targets;
+        let positive = arguments.positive.place(targets)?;
+        let Some(threshold) = arguments.threshold else {
+            if positive.is_some() {
+                bail!("--positive says which class --threshold is about; add --threshold, or leave it out");
+            }
+            return Ok(None);
+        };
+        if !matches!(targets, Targets::Binary { .. }) {
+            bail!("--threshold is for models that tell two classes apart; leave it out");
+        }
+        let positive = positive.unwrap_or(header.reporting.positive());
+        Ok(Some(Sides { names: targets.sides(), positive, threshold }))
+    }
+
+    /// The class of a row with this score of the second class; 'towline eval' decides in the same way.
+    fn label(&self, chances: Option<Chances>, score: f64) -> &str {
+        let of_second = chances.map_or(score, |chances| chances.of_second(score));
+        let of_positive = match (self.positive, chances) {
+            (1, _) => of_second,
+            (_, Some(_)) => 1.0 - of_second,
+            (_, None) => -score,
+        };
+        &self.names[if of_positive > self.threshold { self.positive } else { 1 - self.positive }]
+    }
 }
 
 /// A line, with a blank between numbers.

@@ -15,11 +15,11 @@ use towline::output::{Kind, OutputFile};
 use towline::stop::Stop;
 use towline::stream::{Progressive, StreamReport, Watch};
 
-use crate::eval::judge;
+use crate::eval::{Question, judge};
 use crate::memory;
 use crate::pack::stop_on_signal;
 use crate::train::{Arguments, check_inputs, inputs};
-use crate::{show, size};
+use crate::{quality, show, size};
 
 /// Arguments of streams.
 #[derive(clap::Args)]
@@ -114,15 +114,16 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         );
     }
     model.save_to(&mut watcher.place)?;
-    let quality = arguments.test.as_ref().map(|test| judge(&model, test, &reading, &budget)).transpose()?;
+    let tested =
+        arguments.test.as_ref().map(|test| judge(&model, test, &reading, Question::default(), &budget)).transpose()?;
     if arguments.json {
-        let test = quality.as_ref().map(|quality| quality.json()).transpose()?;
+        let test = tested.as_ref().map(|tested| quality::json(tested, None)).transpose()?;
         let seconds = begin.elapsed().as_secs_f64();
         show::print(&format!("{}\n", json(&report, &model, seconds, test)))?;
     } else if !arguments.quiet {
         let mut lines = summary(&report, &model, &output);
-        if let Some(quality) = quality {
-            lines.push(("test".into(), quality.line()));
+        if let Some(tested) = tested {
+            lines.push(("test".into(), quality::line(&tested)));
         }
         show::print(&show::table(&lines))?;
     }

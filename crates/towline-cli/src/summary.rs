@@ -2,12 +2,12 @@
 use std::path::Path;
 use std::time::Instant;
 
+use towline::evaluate::Quality;
 use towline::model::Header;
 use towline::objective::Targets;
 use towline::trainer::Status;
 
-use crate::eval::Quality;
-use crate::{show, size};
+use crate::{quality, show, size};
 
 /// For programs.
 pub fn json(
@@ -15,7 +15,7 @@ pub fn json(
     pack_seconds: f64,
     begin: Instant,
     solver: Option<&str>,
-    quality: Option<&Quality>,
+    test: Option<&Quality>,
 ) -> anyhow::Result<serde_json::Value> {
     let (certificate, cost) = (header.certificate, &header.cost);
     let classes = header.certificates.iter().zip(header.objective.targets.names()).map(|(certificate, name)| {
@@ -48,18 +48,12 @@ pub fn json(
         },
         "support": certificate.map(|certificate| certificate.support),
         "classes": classes.collect::<Vec<_>>(),
-        "test": quality.map(Quality::json).transpose()?,
+        "test": test.map(|test| quality::json(test, None)).transpose()?,
     }))
 }
 
 /// For a person; `solver` says which way was chosen if there was a choice.
-pub fn text(
-    output: &Path,
-    header: &Header,
-    pack_seconds: f64,
-    solver: Option<&str>,
-    quality: Option<&Quality>,
-) -> String {
+pub fn text(output: &Path, header: &Header, pack_seconds: f64, solver: Option<&str>, test: Option<&Quality>) -> String {
     let cost = &header.cost;
     let is_baseline = header.baseline.is_some();
     let line = |name: &str, value: String| (name.to_string(), value);
@@ -113,8 +107,11 @@ pub fn text(
         ),
         line("model", output.display().to_string()),
     ]);
-    if let Some(quality) = quality {
-        lines.push(line("test", quality.line()));
+    if let Some(calibration) = &header.reporting.calibration {
+        lines.push(line("calibration", format!("{}, {} folds", calibration.method, calibration.folds)));
+    }
+    if let Some(test) = test {
+        lines.push(line("test", quality::line(test)));
     }
     show::table(&lines)
 }

@@ -12,6 +12,7 @@ use towline::fit::{Prepared, Run};
 use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
 use towline::model::Model;
+use towline::model::calibration::CalibrationMethod;
 use towline::objective::Objective;
 use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
@@ -20,7 +21,7 @@ use towline::store::{BlockStore, DiskStore};
 use towline::trainer::{Choice, Plan, Selection, Status, TrainError};
 use towline::{Fit, Method};
 
-use crate::eval::judge;
+use crate::eval::{Question, judge};
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::{InputArguments, check_readable};
@@ -72,6 +73,18 @@ pub struct Arguments {
     method: Method,
     #[command(flatten)]
     recipe: RecipeArguments,
+    /// Calibrate probabilities on so many folds: other models are trained first, each without the rows of a fold
+    #[arg(help_heading = "Probabilities", long, value_name = "FOLDS", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    calibrate: Option<u32>,
+    /// How scores become probabilities: platt (a sigmoid) or isotonic (any curve that never falls, for many rows)
+    #[arg(
+        help_heading = "Probabilities",
+        long,
+        value_name = "platt|isotonic",
+        default_value = "platt",
+        requires = "calibrate"
+    )]
+    calibration: CalibrationMethod,
     /// Which row is visited next
     #[arg(help_heading = "Solver", long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
@@ -170,6 +183,9 @@ impl Arguments {
         if let Some(threads) = self.threads {
             fit = fit.threads(threads.into());
         }
+        if let Some(folds) = self.calibrate {
+            fit = fit.calibrate(folds, self.calibration);
+        }
         Ok(match &self.warm_start {
             Some(model) => fit.warm_start(model),
             None if self.restart => fit.restart(),
@@ -257,7 +273,10 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let pack_seconds = begin.elapsed().as_secs_f64();
     let stop = Stop::default();
     let fit = arguments.fit(typed)?.budget(budget.clone()).stop(stop.clone()).checkpoint(&output);
-    let prepared = fit.prepare(&store)?;
+    let mut prepared = fit.prepare(&store)?;
+    if let Some(test) = &arguments.test {
+        prepared.check_test(test, &reading)?;
+    }
     stop_on_signal(&stop)?;
     let talk = !arguments.quiet && !arguments.json;
     let held_out = match (&arguments.test, arguments.test_every) {
@@ -271,6 +290,11 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         )?),
         _ => None,
     };
+    if arguments.calibrate.is_some() {
+        let mut watcher = Watcher::new(None, None, arguments.tolerance, talk)?;
+        prepared.calibrate(&mut watcher)?;
+        watcher.finish()?;
+    }
     let mut watcher = Watcher::new(trace, held_out, arguments.tolerance, talk)?;
     let run = prepared.begin()?;
     if talk {
@@ -284,15 +308,18 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     towline::machine::give_back_free_memory();
     let judged = |test: &String| {
         let (model, _paid) = Model::load_within(&output, &budget)?;
-        judge(&model, test, &reading, &budget)
+        judge(&model, test, &reading, Question::default(), &budget)
     };
-    let quality = arguments.test.as_ref().map(judged).transpose()?;
+    let judged = arguments.test.as_ref().map(judged);
+    // What training has found is told even if the test rows turn out to be unreadable.
+    let quality = judged.as_ref().and_then(|judged| judged.as_ref().ok());
     if arguments.json {
-        let json = summary::json(&header, pack_seconds, begin, solver, quality.as_ref())?;
+        let json = summary::json(&header, pack_seconds, begin, solver, quality)?;
         show::print(&format!("{json}\n"))?;
     } else if !arguments.quiet {
-        show::print(&summary::text(&output, &header, pack_seconds, solver, quality.as_ref()))?;
+        show::print(&summary::text(&output, &header, pack_seconds, solver, quality))?;
     }
+    judged.transpose()?;
     Ok(match header.status {
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
         Status::OutOfPasses if header.baseline.is_some() => ExitCode::SUCCESS,

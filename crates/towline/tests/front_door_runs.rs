@@ -140,7 +140,9 @@ fn validation_is_that_of_the_parts() {
     let how = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objectives[0].clone()) };
     let store = Arc::new(MemoryStore::resident(rows.block().clone()));
     let folds = Arc::new(Folds::new(3, 0, false));
-    let expected = cv::cross_validate(store, &objectives, folds, None, &how, &Budget::unlimited(), &mut ()).unwrap();
+    let expected =
+        cv::cross_validate(store, &objectives, folds, cv::Comparison::default(), &how, &Budget::unlimited(), &mut ())
+            .unwrap();
     let scores = |found: &cv::Validated| found.points.iter().map(|point| point.scores.clone()).collect::<Vec<_>>();
     assert_eq!((scores(&found), found.best), (scores(&expected), expected.best));
     let both = fit.clone().cross_validate().and(Fit::hinge().intercept(false)).cs(cs).folds(3).run(&rows).unwrap();

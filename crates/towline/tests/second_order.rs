@@ -11,7 +11,7 @@ use odd::{odd_table, store_of, value};
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
-use towline::cv::{Folds, cross_validate};
+use towline::cv::{Comparison, Folds, cross_validate};
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
@@ -141,7 +141,15 @@ fn folds_from_sums_are_those_of_models_that_have_not_seen_them() {
         let objectives = [of(0.01), of(1.0), of(100.0)];
         let validate = |solver: Solver| {
             let how = options(&objectives[0], solver, 1e-8);
-            cross_validate(store.clone(), &objectives, folds.clone(), None, &how, &Budget::unlimited(), &mut ())
+            cross_validate(
+                store.clone(),
+                &objectives,
+                folds.clone(),
+                Comparison::default(),
+                &how,
+                &Budget::unlimited(),
+                &mut (),
+            )
         };
         let (sums, models) = (validate(Solver::Auto).unwrap(), validate(Solver::Dual).unwrap());
         assert_eq!(sums.cost.passes, 1, "one scan for 15 models and their scores");
@@ -159,7 +167,8 @@ fn a_hundred_folds_are_scored() {
     let objectives = [objective(loss("squared"), 1.0, 0.0, None)];
     let how = options(&objectives[0], Solver::Auto, 1e-6);
     let folds = Arc::new(Folds::new(100, 1, false));
-    let found = cross_validate(store, &objectives, folds, None, &how, &Budget::unlimited(), &mut ()).unwrap();
+    let found =
+        cross_validate(store, &objectives, folds, Comparison::default(), &how, &Budget::unlimited(), &mut ()).unwrap();
     assert_eq!(found.points[0].status, Status::Converged);
 }
 

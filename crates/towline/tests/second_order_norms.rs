@@ -8,7 +8,7 @@ use labelled::Random;
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
-use towline::cv::{Folds, cross_validate};
+use towline::cv::{Comparison, Folds, cross_validate};
 use towline::loss::AnyLoss;
 use towline::objective::{Objective, Targets};
 use towline::penalty::{AnyPenalty, GroupMap, Penalty};
@@ -92,7 +92,16 @@ fn folds_of_groups_take_one_scan() {
     let validate = |solver: Solver| {
         let base =
             TrainOptions { solver, tolerance: 1e-7, max_passes: 50_000, ..TrainOptions::new(objectives[0].clone()) };
-        cross_validate(store.clone(), &objectives, folds.clone(), None, &base, &Budget::unlimited(), &mut ()).unwrap()
+        cross_validate(
+            store.clone(),
+            &objectives,
+            folds.clone(),
+            Comparison::default(),
+            &base,
+            &Budget::unlimited(),
+            &mut (),
+        )
+        .unwrap()
     };
     let (sums, models) = (validate(Solver::Auto), validate(Solver::Dual));
     assert_eq!(sums.cost.passes, 1);

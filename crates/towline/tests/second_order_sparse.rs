@@ -10,7 +10,7 @@ use odd::{odd_table, store_of, value};
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
-use towline::cv::{Folds, cross_validate};
+use towline::cv::{Comparison, Folds, cross_validate};
 use towline::objective::Objective;
 use towline::penalty::AnyPenalty;
 use towline::store::{BlockStore, MemoryStore};
@@ -158,7 +158,16 @@ fn folds_are_scored_as_by_columns() {
     let folds = Arc::new(Folds::new(4, 1, false));
     let validate = |solver: Solver| {
         let how = options(&objectives[0], solver, 1e-8);
-        cross_validate(store.clone(), &objectives, folds.clone(), None, &how, &Budget::unlimited(), &mut ()).unwrap()
+        cross_validate(
+            store.clone(),
+            &objectives,
+            folds.clone(),
+            Comparison::default(),
+            &how,
+            &Budget::unlimited(),
+            &mut (),
+        )
+        .unwrap()
     };
     let (newton, columns) = (validate(Solver::Auto), validate(Solver::Columns));
     for (a, b) in newton.points.iter().zip(&columns.points) {

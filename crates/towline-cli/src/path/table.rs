@@ -3,14 +3,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use towline::budget::Budget;
+use towline::evaluate::Quality;
 use towline::fit::{PathPoint, PathRun};
 use towline::input::ReadOptions;
 use towline::model::{Header, Model};
 use towline::output::{self, Kind};
 use towline::trainer::Status;
 
-use crate::eval::{Quality, judge};
-use crate::{exit, show, size};
+use crate::eval::{Question, judge};
+use crate::{exit, quality, show, size};
 
 /// What the table begins with.
 const TITLE: &str = "lambda,c,weights";
@@ -50,7 +51,7 @@ impl Table {
     pub fn judge(&mut self, test: &str, reading: &ReadOptions, budget: &Budget) -> anyhow::Result<()> {
         for point in &self.found.points {
             let (model, _paid) = Model::load_within(&point.file, budget)?;
-            self.qualities.push(judge(&model, test, reading, budget)?);
+            self.qualities.push(judge(&model, test, reading, Question::default(), budget)?);
         }
         Ok(())
     }
@@ -80,7 +81,7 @@ impl Table {
                 "bytes_read": header.cost.bytes_read,
                 "seconds": header.cost.seconds,
                 "model": point.file,
-                "test": self.qualities.get(number).map(Quality::json).transpose()?,
+                "test": self.qualities.get(number).map(|found| quality::json(found, None)).transpose()?,
             }))
         };
         let points = self.found.points.iter().enumerate().map(point).collect::<anyhow::Result<Vec<_>>>()?;
@@ -100,7 +101,7 @@ impl Table {
             let (objective, gap) = value_and_gap(header);
             let cost = header.cost;
             let intercepts: Vec<String> = header.intercepts.iter().map(f64::to_string).collect();
-            let test = self.qualities.get(number).map_or(String::new(), |quality| quality.score().to_string());
+            let test = self.qualities.get(number).map_or(String::new(), |found| quality::score(found).to_string());
             let file = point.file.file_name().map(Path::new).unwrap_or(&point.file).display();
             text += &format!(
                 "{},{},{},{},{objective},{gap},{},{},{},{test},{file}\n",
@@ -143,7 +144,8 @@ impl Table {
                 header.cost.passes,
                 size::show(header.cost.bytes_read),
             );
-            let test = self.qualities.get(number).map_or(String::new(), |quality| format!("  {:.6}", quality.score()));
+            let test =
+                self.qualities.get(number).map_or(String::new(), |found| format!("  {:.6}", quality::score(found)));
             text += &(test + "\n");
         }
         if self.found.together {

@@ -161,6 +161,26 @@ impl Targets {
         }
     }
 
+    /// What the two sides of one score are called: first below 0, then above.
+    pub fn sides(&self) -> [String; 2] {
+        match self {
+            Targets::Binary { names, .. } => names.clone(),
+            Targets::OneOf { class, classes } => {
+                let name = &classes.names[*class as usize];
+                [format!("not {name}"), name.clone()]
+            }
+            _ => Default::default(),
+        }
+    }
+
+    /// Which of two sides has fewer rows, by its place among the names; the second of equal ones.
+    pub fn rarer(&self, labels: &LabelSummary) -> usize {
+        match self.counts(labels)[..] {
+            [first, second] => usize::from(second <= first),
+            _ => 1,
+        }
+    }
+
     /// Sets the weights of the classes from words like `1=2.5`, `spam=10` or `balanced`.
     pub fn weigh(&mut self, labels: &LabelSummary, words: &[String]) -> Result<(), TargetError> {
         let counts = self.counts(labels);

@@ -9,6 +9,7 @@ use super::regularizer::{Groups, Regularizer};
 use crate::budget::Budget;
 use crate::engine::{Selection, Solver};
 use crate::loss::AnyLoss;
+use crate::model::calibration::CalibrationMethod;
 use crate::objective::{Multiclass, Targets};
 use crate::order::OrderName;
 use crate::stop::Stop;
@@ -28,6 +29,7 @@ use crate::task::Task;
 /// | [`max_passes`](Fit::max_passes) | 1000; 10 for baselines |
 /// | [`memory`](Fit::memory) | half of what is free, at most 4 GiB; no limit for rows in memory |
 /// | [`solver`](Fit::solver), [`method`](Fit::method) | auto |
+/// | [`calibrate`](Fit::calibrate) | no: only the logistic loss has probabilities |
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
     pub(super) goal: Goal,
@@ -56,6 +58,8 @@ pub struct Fit {
     pub(super) begin: Option<Begin>,
     pub(super) own_weight_only: bool,
     pub(super) keep_state: bool,
+    /// Folds that are held out for a calibration, and how its curves are found.
+    pub(super) calibrate: Option<(u32, CalibrationMethod)>,
 }
 
 impl Fit {

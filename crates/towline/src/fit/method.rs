@@ -43,7 +43,7 @@ pub enum Method {
 pub const BASELINE_PASSES: u64 = 10;
 
 /// Settings of exact training, which a baseline has no use for.
-const EXACT: [Setting; 12] = [
+const EXACT: [Setting; 13] = [
     Setting::Tolerance,
     Setting::Order,
     Setting::CacheShare,
@@ -56,6 +56,7 @@ const EXACT: [Setting; 12] = [
     Setting::QueryRows,
     Setting::Solver,
     Setting::WorkingSet,
+    Setting::Calibrate,
 ];
 
 impl Method {

@@ -9,6 +9,7 @@
 //! starts from, the points of a path and the folds of a validation are decided here, for all of them.
 mod begin;
 mod builder;
+mod calibrating;
 pub mod cv;
 mod data;
 mod error;

@@ -4,6 +4,7 @@ use super::error::{FitError, positive, refuse};
 use super::regularizer::PenaltySettings;
 use crate::budget::Budget;
 use crate::loss::{AnyLoss, LossError};
+use crate::model::Reporting;
 use crate::objective::{Classes, Multiclass, Objective, Targets};
 use crate::penalty::AnyPenalty;
 use crate::task::{MOST_CLASSES, Task};
@@ -95,6 +96,16 @@ impl Goal {
         let known = self.task.or(of_loss).or(of_targets).or(of_settings);
         let Facts { targets, is_table, .. } = data.facts();
         Ok(known.unwrap_or_else(|| Task::suggested_by(data.labels(), !targets.is_empty(), is_table)))
+    }
+
+    /// Which of two classes is reported: the one that was asked for, else the rarer one.
+    pub fn reporting(&self, targets: &Targets, data: &Data) -> Reporting {
+        let positive_class = match targets {
+            Targets::Binary { .. } if self.positive.is_some() => Some(1),
+            Targets::Binary { .. } => Some(targets.rarer(data.labels())),
+            _ => None,
+        };
+        Reporting { positive_class, calibration: None }
     }
 
     fn is_for_classes(&self) -> bool {

@@ -9,23 +9,27 @@ use super::fitted::Fitted;
 use super::notes;
 use super::objective::Constant;
 use super::recipe::Recipe;
+use super::scores::Scores;
 use super::settings::Setting;
 use crate::budget::{Budget, Reservation};
 use crate::engine::{Observer, Solver, Task, TrainOptions, Trained};
+use crate::input::ReadOptions;
 use crate::loss::Loss;
 use crate::methods::auto::train_own_loss;
-use crate::model::{Header, Model, ModelWriter};
+use crate::model::calibration::Calibration;
+use crate::model::{Header, Model, ModelWriter, Reporting};
 use crate::objective::Objective;
 use crate::output::{Inputs, Kind, OutputFile};
 
 /// A fit that is ready to begin: what is minimised, by which trainer, and what is worth saying of it.
 #[derive(Debug)]
 pub struct Prepared {
-    fit: Fit,
-    data: Data,
-    budget: Budget,
-    objective: Objective,
-    recipe: Recipe,
+    pub(super) fit: Fit,
+    pub(super) data: Data,
+    pub(super) budget: Budget,
+    pub(super) objective: Objective,
+    pub(super) recipe: Recipe,
+    pub(super) calibration: Option<Calibration>,
     /// What is worth saying of the objective, and of an index.
     notes: [Vec<String>; 2],
 }
@@ -60,7 +64,8 @@ impl Fit {
         }
         notes[0].extend(self.goal.task_note(&data)?);
         let recipe = fit.choose(&objective, &data, &mut notes[1])?;
-        Ok(Prepared { fit, data, budget, objective, recipe, notes })
+        fit.check_calibration(&objective, &recipe, &data)?;
+        Ok(Prepared { fit, data, budget, objective, recipe, calibration: None, notes })
     }
 
     /// What is minimised on `data`.
@@ -78,8 +83,9 @@ impl Fit {
 
     /// The same with an observer, who sees every step.
     pub fn run_with(&self, data: impl Into<Data>, observer: &mut dyn Observer) -> Result<Fitted, FitError> {
-        let prepared = self.prepare(data)?;
+        let mut prepared = self.prepare(data)?;
         prepared.check_model()?;
+        prepared.calibrate(observer)?;
         let trained = prepared.begin_aloud(observer)?.train(observer)?;
         prepared.fitted(trained)
     }
@@ -96,7 +102,7 @@ impl Fit {
         observer: &mut dyn Observer,
     ) -> Result<Vec<Trained>, FitError> {
         let fit = self.clone().solver(Solver::Dual);
-        if let Some(name) = self.first_set(&[Setting::Loss, Setting::Solver, Setting::Truncate]) {
+        if let Some(name) = self.first_set(&[Setting::Loss, Setting::Solver, Setting::Truncate, Setting::Calibrate]) {
             return refuse(format!("`{name}` has no meaning where the loss is your own; leave it out"));
         }
         let prepared = fit.prepare(data)?;
@@ -124,7 +130,8 @@ impl Fit {
             Some(_) => self.clone().checkpoint(model.as_ref()),
             None => self.clone(),
         };
-        let prepared = fit.prepare(&data)?;
+        let mut prepared = fit.prepare(&data)?;
+        prepared.calibrate(observer)?;
         let mut trained = prepared.begin_aloud(observer)?.train(observer)?;
         prepared.write(&mut trained, &mut place)
     }
@@ -152,6 +159,13 @@ impl Prepared {
     /// Refuses a budget in which the model of a store cannot be made in memory in the end.
     pub fn check_model(&self) -> Result<(), FitError> {
         self.data.check_model(self.models(), &self.objective, &self.budget)
+    }
+
+    /// Refuses test rows that the model could not judge in the end: hours later it would be late to say so. Reads the first
+    /// of them; standard input is left alone.
+    pub fn check_test(&self, name: &str, options: &ReadOptions) -> Result<(), FitError> {
+        let Some(store) = self.data.disk().filter(|_| name != "-") else { return Ok(()) };
+        Scores::check(&Model::without_weights(&self.objective, store), name, options, &self.budget)
     }
 
     /// How many models there are: one, or one for each class.
@@ -184,7 +198,8 @@ impl Prepared {
 
     /// Makes a model of what was trained.
     pub fn fitted(&self, trained: Vec<Trained>) -> Result<Fitted, FitError> {
-        let (model, width) = self.data.model(&trained, &self.objective, &self.budget)?;
+        let (mut model, width) = self.data.model(&trained, &self.objective, &self.budget)?;
+        model.header.reporting = self.reporting();
         let solver = self.solver(&trained);
         let mut state = Vec::new();
         for model in trained.into_iter().filter(|_| self.fit.keep_state) {
@@ -196,7 +211,24 @@ impl Prepared {
 
     /// Writes weights as a model with the names of features, and returns what is known of it besides.
     pub fn write(&self, trained: &mut [Trained], place: &mut OutputFile) -> Result<Header, FitError> {
-        write_model(trained, &self.objective, &self.data, &self.budget, place)
+        trained.iter_mut().for_each(Trained::keep_only_weights);
+        crate::machine::give_back_free_memory();
+        let Some(store) = self.data.disk() else {
+            let (mut model, _): (Model, u64) = self.data.model(trained, &self.objective, &self.budget)?;
+            model.header.reporting = self.reporting();
+            model.save_to(place)?;
+            return Ok(model.header);
+        };
+        let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
+        let _weights = self.budget.reserve("weights", 8 * weights as u64)?;
+        let mut writer = ModelWriter::new(store, &self.budget)?.reporting(self.reporting());
+        Ok(writer.write(trained, &self.objective, place)?.0)
+    }
+
+    /// What the model says of itself besides.
+    fn reporting(&self) -> Reporting {
+        let reporting = self.fit.goal.reporting(&self.objective.targets, &self.data);
+        Reporting { calibration: self.calibration.clone(), ..reporting }
     }
 
     /// How the problem was solved, if one solver did it.
@@ -243,24 +275,4 @@ pub fn reserve_classes(objective: &Objective, models: usize, budget: &Budget) ->
     let classes: usize = objective.targets.names().iter().map(|name| name.len() + CLASS_BYTES).sum();
     let bytes = if models > 1 { classes as u64 } else { 0 };
     Ok(budget.reserve_few("classes of all models", bytes)?)
-}
-
-/// Writes weights as a model with the names of features, and returns what is known of it besides.
-pub(super) fn write_model(
-    trained: &mut [Trained],
-    objective: &Objective,
-    data: &Data,
-    budget: &Budget,
-    place: &mut OutputFile,
-) -> Result<Header, FitError> {
-    trained.iter_mut().for_each(Trained::keep_only_weights);
-    crate::machine::give_back_free_memory();
-    let Some(store) = data.disk() else {
-        let (model, _): (Model, u64) = data.model(trained, objective, budget)?;
-        model.save_to(place)?;
-        return Ok(model.header);
-    };
-    let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
-    let _weights = budget.reserve("weights", 8 * weights as u64)?;
-    Ok(ModelWriter::new(store, budget)?.write(trained, objective, place)?.0)
 }

@@ -95,6 +95,14 @@ impl<'a> Scores<'a> {
         Ok(Scores { targets, outputs, rows })
     }
 
+    /// Looks whether rows could be scored, without scoring all of a store.
+    pub(super) fn check(model: &Model, name: &str, options: &ReadOptions, budget: &Budget) -> Result<(), FitError> {
+        if Path::new(name).is_dir() {
+            return check_fourier(model, &DiskStore::open_within(Path::new(name), budget)?);
+        }
+        Scores::open(model, name, options, budget)?.next_row().map(drop)
+    }
+
     /// Calls `each` with the rows that are left.
     pub fn for_each<E: From<FitError>>(&mut self, mut each: impl FnMut(Scored) -> Result<(), E>) -> Result<(), E> {
         while let Some(row) = self.next_row()? {
@@ -152,13 +160,7 @@ impl FromStore {
         budget: &Budget,
     ) -> Result<FromStore, FitError> {
         let store = DiskStore::open_within(path, budget)?;
-        if store.manifest().fourier != model.header.fourier {
-            return refuse(format!(
-                "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it \
-                 was packed from",
-                path.display()
-            ));
-        }
+        check_fourier(model, &store)?;
         let (outputs, shape) = (scorer.outputs(), store.shape());
         let further_count = shape.layout.targets as usize - 1;
         let per_row = 32 + 8 * (outputs + further_count) as u64;
@@ -200,22 +202,47 @@ impl FromStore {
     }
 }
 
+/// Refuses a store of rows that were mapped otherwise.
+fn check_fourier(model: &Model, store: &DiskStore) -> Result<(), FitError> {
+    if store.manifest().fourier == model.header.fourier {
+        return Ok(());
+    }
+    refuse(format!(
+        "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it was \
+         packed from",
+        store.path().display()
+    ))
+}
+
 /// The class of a label that is a number.
 fn class_of(targets: &Targets, label: f64) -> Option<usize> {
     match targets {
-        Targets::Binary { positive, .. } => (!label.is_nan()).then_some(usize::from(label == *positive)),
+        Targets::Binary { names, .. } => side_of(names, |name| name.parse() == Ok(label)).filter(|_| !label.is_nan()),
         Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.find(label),
         Targets::Numbers | Targets::Several { .. } => None,
     }
 }
 
-/// The class of a label that is text. Of two classes the first is all that is not the second.
+/// The class of a label that is text.
 fn class_named(targets: &Targets, name: &str) -> Option<usize> {
     match targets {
-        Targets::Binary { names, .. } => Some(usize::from(name == names[1])),
+        Targets::Binary { names, .. } => side_of(names, |known| known == name || is_same_number(known, name)),
         Targets::Classes { classes, .. } | Targets::OneOf { classes, .. } => classes.named(name),
         Targets::Numbers | Targets::Several { .. } => None,
     }
+}
+
+/// The side of a label. Where one class was told from all others, the first side is all that is not the second.
+fn side_of(names: &[String; 2], is_it: impl Fn(&str) -> bool) -> Option<usize> {
+    let is_rest = names[0].strip_prefix("not ") == Some(&names[1]);
+    if is_it(&names[1]) {
+        return Some(1);
+    }
+    (is_rest || is_it(&names[0])).then_some(0)
+}
+
+fn is_same_number(a: &str, b: &str) -> bool {
+    matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// The class of a label of a store, whose classes may have names.

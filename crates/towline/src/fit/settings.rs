@@ -20,6 +20,7 @@ pub(super) enum Setting {
     QueryRows,
     Solver,
     WorkingSet,
+    Calibrate,
 }
 
 impl Setting {
@@ -41,6 +42,7 @@ impl Setting {
             Setting::QueryRows => "query_rows",
             Setting::Solver => "solver",
             Setting::WorkingSet => "working_set",
+            Setting::Calibrate => "calibrate",
         }
     }
 }
@@ -64,6 +66,7 @@ impl Fit {
             Setting::QueryRows => self.query_rows.is_some(),
             Setting::Solver => self.solver.is_some(),
             Setting::WorkingSet => self.working_set.is_some(),
+            Setting::Calibrate => self.calibrate.is_some(),
         }
     }
 

@@ -35,7 +35,7 @@ pub struct StreamFit {
 const LEAST_BYTES: u64 = 4 << 20;
 
 /// Settings that have no meaning for a stream.
-const NOT_FOR_STREAMS: [Setting; 7] = [
+const NOT_FOR_STREAMS: [Setting; 8] = [
     Setting::Tolerance,
     Setting::Restart,
     Setting::Truncate,
@@ -43,6 +43,7 @@ const NOT_FOR_STREAMS: [Setting; 7] = [
     Setting::QueryRows,
     Setting::Solver,
     Setting::WorkingSet,
+    Setting::Calibrate,
 ];
 
 impl Fit {

@@ -8,8 +8,10 @@ use super::error::{FitError, refuse};
 use super::settings::Setting;
 use super::unfinished;
 use crate::budget::Budget;
-use crate::cv::{self, Folds, Validated};
+use crate::cv::{self, Comparison, Folds, Validated};
 use crate::engine::{Observer, TrainError, TrainOptions};
+use crate::evaluate::Metric;
+use crate::model::chances::Chances;
 use crate::objective::Objective;
 
 /// A comparison of fits by rows that are held out; made by [`Fit::cross_validate`].
@@ -32,6 +34,9 @@ pub struct CrossValidation {
     folds: u32,
     stratify: bool,
     split_groups: bool,
+    repeats: u32,
+    ordered: bool,
+    metric: Option<Metric>,
     folder: Option<PathBuf>,
 }
 
@@ -44,6 +49,9 @@ impl Fit {
             folds: 5,
             stratify: false,
             split_groups: false,
+            repeats: 1,
+            ordered: false,
+            metric: None,
             folder: None,
         }
     }
@@ -80,6 +88,24 @@ impl CrossValidation {
         self
     }
 
+    /// Divides the rows into folds so many times, each time anew.
+    pub fn repeats(mut self, repeats: u32) -> CrossValidation {
+        self.repeats = repeats.max(1);
+        self
+    }
+
+    /// Folds in the order of the input: each is tested by the rows that come after those that it was trained on.
+    pub fn ordered(mut self, ordered: bool) -> CrossValidation {
+        self.ordered = ordered;
+        self
+    }
+
+    /// What models are compared by: accuracy, or the root of the mean squared error, unless something else is asked for.
+    pub fn metric(mut self, metric: Metric) -> CrossValidation {
+        self.metric = Some(metric);
+        self
+    }
+
     /// A folder for unfinished models of a store: the same call goes on from there after an interruption. It is gone in
     /// the end.
     pub fn checkpoint(mut self, folder: impl Into<PathBuf>) -> CrossValidation {
@@ -97,6 +123,9 @@ impl CrossValidation {
                     "only convex problems are compared, by exact methods; leave `truncate` and `method` out",
                 );
             }
+            if fit.is_set(Setting::Calibrate) {
+                return refuse("models of folds are compared as they are; train the best one with `calibrate`");
+            }
             for &c in &self.cs {
                 objectives.push(fit.goal.objective(c, true, data, budget)?);
             }
@@ -109,6 +138,10 @@ impl CrossValidation {
             return refuse(
                 "losses for classification and for regression have no score in common; name losses of one kind",
             );
+        }
+        if let Some(metric) = self.metric {
+            let check = |objective: &Objective| metric.check(&objective.targets, Chances::of_loss(objective).is_some());
+            objectives.iter().try_for_each(check).or_else(|error| refuse(error.to_string()))?;
         }
         Ok(objectives)
     }
@@ -139,19 +172,22 @@ impl CrossValidation {
         let how = self.options(objectives)?;
         let store = data.store();
         let folds = Arc::new(folds);
+        let positive = self.fits[0].goal.reporting(&objectives[0].targets, data).positive_class;
+        let comparison = Comparison { metric: self.metric, positive, unfinished: None };
         let Some(folder) = &self.folder else {
-            return Ok(cv::cross_validate(store, objectives, folds, None, &how, budget, observer)?);
+            return Ok(cv::cross_validate(store, objectives, folds, comparison, &how, budget, observer)?);
         };
         let Some(disk) = data.disk() else {
             return refuse("`checkpoint` is for a store; pack the rows first");
         };
         let words = format!(
-            "{} folds, seed {}, stratify {}, split groups {}",
-            self.folds, how.seed, self.stratify, self.split_groups
+            "{} folds, {} times, seed {}, ordered {}, stratify {}, split groups {}",
+            self.folds, self.repeats, how.seed, self.ordered, self.stratify, self.split_groups
         );
         let restart = self.fits[0].is_set(Setting::Restart);
         let (unfinished, _claim) = unfinished::open(folder, &words, disk, restart)?;
-        let found = cv::cross_validate(store, objectives, folds, Some(&unfinished), &how, budget, observer);
+        let comparison = Comparison { unfinished: Some(&unfinished), ..comparison };
+        let found = cv::cross_validate(store, objectives, folds, comparison, &how, budget, observer);
         match found {
             // The same call goes on from there.
             Ok(_) if how.stop.is_requested() => Err(TrainError::Stopped(crate::engine::Status::Interrupted).into()),
@@ -184,10 +220,36 @@ impl CrossValidation {
         if self.folds < 2 || rows < u64::from(self.folds) {
             return refuse(format!("{rows} rows cannot be divided into {} folds; use fewer `folds`", self.folds));
         }
-        let seed = self.fits[0].seed;
-        Ok(match self.stratify {
-            true => Folds::stratified(self.folds, seed, &*data.store(), budget)?,
-            false => Folds::new(self.folds, seed, by_group),
-        })
+        if self.ordered {
+            return self.ordered_folds(by_group, rows);
+        }
+        let deal = |repeat: u32| {
+            let seed = self.fits[0].seed.wrapping_add(repeat.into());
+            Ok::<_, FitError>(match self.stratify {
+                true => Folds::stratified(self.folds, seed, &*data.store(), budget)?,
+                false => Folds::new(self.folds, seed, by_group),
+            })
+        };
+        (1..self.repeats).try_fold(deal(0)?, |folds, repeat| Ok(folds.and(deal(repeat)?)))
+    }
+
+    fn ordered_folds(&self, by_group: bool, rows: u64) -> Result<Folds, FitError> {
+        if self.stratify || self.repeats > 1 {
+            return refuse(
+                "`ordered` folds follow the input, and are the same every time; leave `stratify` and `repeats` out",
+            );
+        }
+        if by_group {
+            return refuse(
+                "rows of a group stay together, which `ordered` folds cannot promise; leave `ordered` out, or add `split_groups`",
+            );
+        }
+        if rows <= u64::from(self.folds) {
+            return refuse(format!(
+                "{rows} rows cannot be divided into {} ordered folds; use fewer `folds`",
+                self.folds
+            ));
+        }
+        Ok(Folds::ordered(self.folds, rows))
     }
 }

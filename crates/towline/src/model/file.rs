@@ -128,6 +128,7 @@ mod tests {
             unit_rows: false,
             named_features: false,
             hash_bits: None,
+            reporting: Default::default(),
             fourier: None,
         };
         Model { header, features: Features::Numbered(vec![4]), weights: vec![0.5; intercepts] }

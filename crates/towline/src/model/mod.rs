@@ -8,6 +8,8 @@
 //! A model has one output, or one per class or target; the weights of a feature for all of them lie side by side.
 //! Weights are for raw inputs: what scaling did to features while packing is folded into weights and intercept. Only
 //! rows scaled to unit length remain to be scaled, which [`Header::unit_rows`] says.
+pub mod calibration;
+pub mod chances;
 pub mod evaluate;
 pub mod export;
 mod file;
@@ -29,6 +31,7 @@ use crate::output::{MODEL_MAGIC as MAGIC, OutputError};
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::{Manifest, Scale};
 use crate::store::{DiskStore, StoreError};
+use calibration::{Calibration, Curve};
 use write::Weights;
 
 use crate::engine::{Baseline, Certificate, Cost, Status, Trained};
@@ -74,6 +77,39 @@ pub struct Header {
     /// Features are known by so many bits of a hash of their names or numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash_bits: Option<u32>,
+    /// How the model is judged and what its scores mean.
+    #[serde(default, skip_serializing_if = "Reporting::is_empty")]
+    pub reporting: Reporting,
+}
+
+/// What is told of a model that its objective does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reporting {
+    /// Of two classes, the place of the one that precision, recall and such are about; the second if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive_class: Option<usize>,
+    /// How scores become probabilities, if the model was calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+}
+
+impl Reporting {
+    fn is_empty(&self) -> bool {
+        *self == Reporting::default()
+    }
+
+    /// Whether it fits to a model with so many scores a row: what is read from a file may be anything.
+    fn is_whole(&self, outputs: usize) -> bool {
+        let is_whole = |calibration: &Calibration| {
+            calibration.curves.len() == outputs && calibration.curves.iter().all(Curve::is_whole)
+        };
+        self.calibration.as_ref().is_none_or(is_whole)
+    }
+
+    /// The place of the positive one of two classes.
+    pub fn positive(&self) -> usize {
+        self.positive_class.unwrap_or(1).min(1)
+    }
 }
 
 impl Header {
@@ -97,6 +133,7 @@ impl Header {
             unit_rows,
             named_features,
             hash_bits: None,
+            reporting: Reporting::default(),
         }
     }
 
@@ -228,6 +265,15 @@ impl Model {
     pub fn of_columns(trained: &[Trained], objective: &Objective, rows: u64, columns: u64) -> Model {
         let data = Data { rows, features: columns, fourier: None, unit_rows: false, named_features: false };
         Model::assemble(trained, objective, data, |column| (FeatureName::Number(column.into()), None))
+    }
+
+    /// A model of the objective before anything was learnt.
+    pub(crate) fn without_weights(objective: &Objective, store: &DiskStore) -> Model {
+        let data = Data::of(store.manifest());
+        let features = if data.named_features { Features::Named(Vec::new()) } else { Features::Numbered(Vec::new()) };
+        let mut header = Header::of(&[], objective, data, Vec::new());
+        header.intercepts = vec![0.0; header.outputs()];
+        Model { header, features, weights: Vec::new() }
     }
 
     fn assemble<'a>(

@@ -191,14 +191,20 @@ pub fn probability(score: f64) -> f64 {
 pub fn probabilities(targets: &Targets, scores: &[f64], out: &mut Vec<f64>) {
     out.clear();
     match targets.multiclass() {
-        None => out.extend([1.0 - probability(scores[0]), probability(scores[0])]),
+        // Each from its own side, so that the smaller one keeps its digits.
+        None => out.extend([probability(-scores[0]), probability(scores[0])]),
         Some(Multiclass::OneVsRest) => out.extend(scores.iter().map(|&score| probability(score))),
         Some(_) => {
             let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             out.extend(scores.iter().map(|score| (score - most).exp()));
         }
     }
-    let sum: f64 = out.iter().sum();
-    let (count, even) = (out.len() as f64, sum <= 0.0);
-    out.iter_mut().for_each(|p| *p = if even { 1.0 / count } else { *p / sum });
+    divide_by_sum(out);
+}
+
+/// Makes numbers that are 0 or more sum up to 1; all the same if none is above 0.
+pub(crate) fn divide_by_sum(chances: &mut [f64]) {
+    let sum: f64 = chances.iter().sum();
+    let (count, even) = (chances.len() as f64, sum <= 0.0);
+    chances.iter_mut().for_each(|p| *p = if even { 1.0 / count } else { *p / sum });
 }

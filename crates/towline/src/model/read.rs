@@ -142,6 +142,9 @@ fn parse_header(text: &[u8]) -> Result<Header, Trouble> {
     if header.intercepts.is_empty() || header.intercepts.len() != header.outputs() {
         return damaged("it has not as many intercepts as outputs");
     }
+    if !header.reporting.is_whole(header.intercepts.len()) {
+        return damaged("its calibration does not fit to it");
+    }
     Ok(header)
 }
 

@@ -5,7 +5,7 @@
 use std::io;
 
 use super::file::{Checked, check_finite};
-use super::{Data, Header, MAGIC, ModelError};
+use super::{Data, Header, MAGIC, ModelError, Reporting};
 use crate::budget::{Budget, Reservation};
 use crate::engine::Trained;
 use crate::objective::Objective;
@@ -25,6 +25,7 @@ pub fn writing_bytes(columns: u64) -> u64 {
 pub struct ModelWriter<'a> {
     store: &'a DiskStore,
     budget: &'a Budget,
+    reporting: Reporting,
     /// Taken before a run, so that there is room for it in the end.
     paid: Reservation,
 }
@@ -41,7 +42,13 @@ impl<'a> ModelWriter<'a> {
     /// Sets aside what writing takes.
     pub fn new(store: &'a DiskStore, budget: &'a Budget) -> Result<Self, ModelError> {
         let paid = budget.reserve("the model on its way to disk", writing_bytes(store.shape().columns))?;
-        Ok(ModelWriter { store, budget, paid })
+        Ok(ModelWriter { store, budget, reporting: Reporting::default(), paid })
+    }
+
+    /// The same with what is told of the models.
+    pub fn reporting(mut self, reporting: Reporting) -> Self {
+        self.reporting = reporting;
+        self
     }
 
     /// Writes the weights of a training run: of one model with one output or several, or of one model per class.
@@ -59,7 +66,10 @@ impl<'a> ModelWriter<'a> {
             error => ModelError::Store(error),
         };
         let (intercepts, count) = self.look(&weights).map_err(failed)?;
-        let header = Header::of(trained, objective, Data::of(self.store.manifest()), intercepts);
+        let header = Header {
+            reporting: self.reporting.clone(),
+            ..Header::of(trained, objective, Data::of(self.store.manifest()), intercepts)
+        };
         let unfit = |problem: String| ModelError::Unfit { path: path.clone(), problem };
         let text = check_finite(&header).map_err(unfit)?;
         if !weights.are_finite() {

@@ -2,7 +2,8 @@
 //!
 //! The fold of a row follows from a hash of its number, or of its group, and a seed: it is the same in every run, for
 //! any order of the rows in the store, and costs no memory. To stratify, each class has its own limits between folds,
-//! so that every fold has its share of every class.
+//! so that every fold has its share of every class. Folds in the order of rows are tested by what comes after the rows
+//! that were trained on.
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -12,25 +13,42 @@ use crate::budget::Budget;
 use crate::engine::RowFilter;
 use crate::store::{BlockId, BlockStore, ReadBuffers, StoreError};
 
-/// How rows are dealt out to folds.
+/// How rows are dealt out to folds, once or more often.
 #[derive(Clone, Debug)]
 pub struct Folds {
     count: u32,
-    seed: u64,
-    by_group: bool,
-    /// For each label the limits between folds, ascending; without it they are even.
-    strata: Vec<(f64, Vec<u64>)>,
+    deals: Vec<Deal>,
+}
+
+/// How rows are dealt out once.
+#[derive(Clone, Debug)]
+enum Deal {
+    /// At random.
+    Shuffled {
+        seed: u64,
+        by_group: bool,
+        /// For each label the limits between folds, ascending; without it they are even.
+        strata: Vec<(f64, Vec<u64>)>,
+    },
+    /// By their place in the input: the last rows are `count` parts of this size, each tested after all that come before
+    /// it were trained on.
+    Ordered { rows: u64, part: u64 },
 }
 
 impl Folds {
     /// `count` folds; with `by_group`, rows of a group are in the same one.
     pub fn new(count: u32, seed: u64, by_group: bool) -> Self {
-        Folds { count, seed, by_group, strata: Vec::new() }
+        Folds { count, deals: vec![Deal::Shuffled { seed, by_group, strata: Vec::new() }] }
+    }
+
+    /// Fold k trains on the first rows of the input and is tested by those that come next. All parts that are tested have
+    /// the same size, and what is left over is trained on first.
+    pub fn ordered(count: u32, rows: u64) -> Self {
+        Folds { count, deals: vec![Deal::Ordered { rows, part: rows / (u64::from(count) + 1) }] }
     }
 
     /// The same, with limits that give every fold its share of the rows of every label; one scan of the store.
     pub fn stratified(count: u32, seed: u64, store: &dyn BlockStore, budget: &Budget) -> Result<Self, StoreError> {
-        let even = Folds::new(count, seed, false);
         let shape = store.shape();
         let _paid = budget.reserve("strata", shape.rows * 32 + store.one_block_bytes())?;
         let mut hashes: Vec<(f64, u64)> = Vec::with_capacity(shape.rows as usize);
@@ -39,48 +57,132 @@ impl Folds {
         for number in 0..store.blocks().len() as u32 {
             block.clear();
             store.read(BlockId(number), &mut buffers, &mut block)?;
-            hashes.extend((0..block.rows()).map(|i| block.info(i)).map(|info| (info.label, even.hash(&info))));
+            hashes.extend((0..block.rows()).map(|i| block.info(i)).map(|info| (info.label, hash(info.id, seed))));
         }
         hashes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let strata = hashes.chunk_by(|a, b| a.0 == b.0).map(|rows| {
             let limit = |fold: u64| rows[(rows.len() as u64 * fold / u64::from(count)) as usize].1;
             (rows[0].0, (1..u64::from(count)).map(limit).collect())
         });
-        Ok(Folds { strata: strata.collect(), ..even })
+        Ok(Folds { count, deals: vec![Deal::Shuffled { seed, by_group: false, strata: strata.collect() }] })
     }
 
-    /// How many there are.
+    /// These and others after them, dealt out anew into as many folds.
+    pub fn and(mut self, again: Folds) -> Folds {
+        self.deals.extend(again.deals);
+        self
+    }
+
+    /// How many there are, of all deals together.
     pub fn count(&self) -> u32 {
+        self.count * self.deals.len() as u32
+    }
+
+    /// How often rows are dealt out.
+    pub fn deals(&self) -> u64 {
+        self.deals.len() as u64
+    }
+
+    /// How many there are of each deal.
+    pub fn per_deal(&self) -> u32 {
         self.count
     }
 
-    fn hash(&self, info: &RowInfo) -> u64 {
-        let key = if self.by_group { info.group } else { info.id };
-        xxh3_64_with_seed(&key.to_le_bytes(), self.seed)
+    /// Whether every row is either trained on or tested.
+    pub fn use_every_row(&self) -> bool {
+        self.deals.iter().all(|deal| matches!(deal, Deal::Shuffled { .. }))
     }
 
-    /// The fold of a row.
-    pub fn of(&self, info: &RowInfo) -> u32 {
-        let hash = self.hash(info);
-        match self.strata.binary_search_by(|stratum| stratum.0.total_cmp(&info.label)) {
-            Ok(at) => self.strata[at].1.partition_point(|&limit| limit <= hash) as u32,
+    /// Whether a row is trained on in a fold.
+    pub fn trains_on(&self, fold: u32, info: &RowInfo) -> bool {
+        match &self.deals[(fold / self.count) as usize] {
+            shuffled @ Deal::Shuffled { .. } => shuffled.fold_of(info, self.count) != fold % self.count,
+            Deal::Ordered { rows, part } => info.id < self.test_begin(fold, *rows, *part),
+        }
+    }
+
+    /// Whether a row tests the model of a fold.
+    pub fn tests_by(&self, fold: u32, info: &RowInfo) -> bool {
+        match &self.deals[(fold / self.count) as usize] {
+            shuffled @ Deal::Shuffled { .. } => shuffled.fold_of(info, self.count) == fold % self.count,
+            Deal::Ordered { rows, part } => {
+                let begin = self.test_begin(fold, *rows, *part);
+                let is_last = fold % self.count + 1 == self.count;
+                info.id >= begin && (is_last || info.id < begin + part)
+            }
+        }
+    }
+
+    /// Where the rows begin that an ordered fold is tested by.
+    fn test_begin(&self, fold: u32, rows: u64, part: u64) -> u64 {
+        rows - u64::from(self.count - fold % self.count) * part
+    }
+}
+
+impl Deal {
+    /// The fold of a row that is dealt out at random.
+    fn fold_of(&self, info: &RowInfo, count: u32) -> u32 {
+        let Deal::Shuffled { seed, by_group, strata } = self else { return 0 };
+        let hash = hash(if *by_group { info.group } else { info.id }, *seed);
+        match strata.binary_search_by(|stratum| stratum.0.total_cmp(&info.label)) {
+            Ok(at) => strata[at].1.partition_point(|&limit| limit <= hash) as u32,
             // The high half of the product is even over the folds.
-            Err(_) => ((u128::from(hash) * u128::from(self.count)) >> 64) as u32,
+            Err(_) => ((u128::from(hash) * u128::from(count)) >> 64) as u32,
         }
     }
 }
 
-/// All rows but those of one fold.
-#[derive(Debug)]
-pub struct AllBut {
-    /// The folds.
-    pub folds: Arc<Folds>,
-    /// The one that is held out.
-    pub held_out: u32,
+fn hash(key: u64, seed: u64) -> u64 {
+    xxh3_64_with_seed(&key.to_le_bytes(), seed)
 }
 
-impl RowFilter for AllBut {
+/// The rows that the model of a fold is trained on.
+#[derive(Debug)]
+pub struct TrainingRows {
+    /// The folds.
+    pub folds: Arc<Folds>,
+    /// The one whose rows are held out.
+    pub fold: u32,
+}
+
+impl RowFilter for TrainingRows {
     fn keeps(&self, info: &RowInfo, _position: u64) -> bool {
-        self.folds.of(info) != self.held_out
+        self.folds.trains_on(self.fold, info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: u64) -> RowInfo {
+        RowInfo { label: 0.0, weight: 1.0, group: 0, id }
+    }
+
+    #[test]
+    fn ordered_folds_are_tested_by_what_comes_next() {
+        // As sklearn.model_selection.TimeSeriesSplit(3) divides 14 rows.
+        let folds = Folds::ordered(3, 14);
+        let chosen = |keep: &dyn Fn(&RowInfo) -> bool| (0..14).filter(|&id| keep(&row(id))).collect::<Vec<u64>>();
+        for (fold, begin) in [(0, 5), (1, 8), (2, 11)] {
+            assert_eq!(chosen(&|info| folds.trains_on(fold, info)), (0..begin).collect::<Vec<_>>());
+            assert_eq!(chosen(&|info| folds.tests_by(fold, info)), (begin..begin + 3).collect::<Vec<_>>());
+        }
+        assert!(!folds.use_every_row());
+    }
+
+    #[test]
+    fn every_deal_holds_every_row_out_once_and_deals_differ() {
+        let folds = Folds::new(4, 1, false).and(Folds::new(4, 2, false));
+        assert_eq!((folds.count(), folds.per_deal()), (8, 4));
+        let of = |deal: u32, id: u64| -> Vec<u32> {
+            (4 * deal..4 * deal + 4).filter(|&fold| folds.tests_by(fold, &row(id))).collect()
+        };
+        for id in 0..200 {
+            let tested = [of(0, id), of(1, id)];
+            assert!(tested.iter().all(|found| found.len() == 1));
+            assert!((0..8).all(|fold| folds.trains_on(fold, &row(id)) != folds.tests_by(fold, &row(id))));
+        }
+        assert!((0..200).any(|id| of(0, id)[0] != of(1, id)[0] - 4));
     }
 }

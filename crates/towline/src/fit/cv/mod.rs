@@ -3,21 +3,25 @@
 //! Where everything is in memory, each C starts from the dual variables of the one before, and the folds share the
 //! threads. Out of core the disk is the cost, so all models of all folds and values of C train on every block that is
 //! read, as many as the budget has room for.
+mod collect;
 mod folds;
 mod score;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-pub use folds::{AllBut, Folds};
+pub use collect::HeldOutScores;
+pub use folds::{Folds, TrainingRows};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::engine::{
     Certificate, CheckpointFile, Checkpoints, Cost, Observer, Plan, RowFilter, Solver, Start, Status, Task, TrainError,
     TrainOptions, Trained,
 };
+use crate::evaluate::{Judge, Metric};
 use crate::methods::auto::{Choice, train_all};
 use crate::objective::Objective;
 use crate::second_order;
@@ -31,7 +35,8 @@ pub struct Point {
     pub loss: &'static str,
     /// The weight of the losses.
     pub c: f64,
-    /// The score of each fold by the model that has not seen it: accuracy, or the root of the mean squared error.
+    /// The score of each fold by the model that has not seen it; no number where there was no time for it, or where its
+    /// rows say nothing.
     pub scores: Vec<f64>,
     /// Their mean.
     pub mean: f64,
@@ -52,6 +57,11 @@ pub struct Validated {
     pub best: usize,
     /// Of the same loss, the one with the least C within one standard error of the best.
     pub one_standard_error: usize,
+    /// What scores are.
+    pub metric: Metric,
+    /// The positive class, where the score depends on which of two it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positive: Option<String>,
     /// Whether a smaller score is better.
     pub smaller_is_better: bool,
     /// What it cost.
@@ -88,41 +98,84 @@ impl Unfinished {
     }
 }
 
-/// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside.
+/// How objectives are compared, besides how they are trained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Comparison<'a> {
+    /// What scores are: accuracy, or the root of the mean squared error, unless something else is asked for.
+    pub metric: Option<Metric>,
+    /// The place of the one of two classes that is reported; the second if it is not known.
+    pub positive: Option<usize>,
+    /// Where unfinished models are kept.
+    pub unfinished: Option<&'a Unfinished>,
+}
+
+/// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside, and its limit of time
+/// is for all of it: what there was no time for has no score.
 pub fn cross_validate(
     store: Arc<dyn BlockStore>,
     objectives: &[Objective],
     folds: Arc<Folds>,
-    unfinished: Option<&Unfinished>,
+    comparison: Comparison,
     how: &TrainOptions,
     budget: &Budget,
     observer: &mut dyn Observer,
 ) -> Result<Validated, TrainError> {
     let models = objectives.iter().map(|objective| objective.split().len()).sum::<usize>() * folds.count() as usize;
-    let kept = unfinished.map(|unfinished| unfinished.open(&*store, objectives, models)).transpose()?;
-    let mut run = Validation { store, folds, unfinished: kept, how, budget, observer, cost: Cost::default() };
+    let kept = comparison.unfinished.map(|unfinished| unfinished.open(&*store, objectives, models)).transpose()?;
+    let metric = comparison.metric.unwrap_or_else(|| Metric::default_for(&objectives[0].targets));
+    let positive = comparison.positive.unwrap_or(1);
+    let mut run = Validation::new(store, folds, Purpose::Score(metric, positive), how, budget, observer)?;
+    run.unfinished = kept;
     let mut together = 0;
     let mut points = Vec::with_capacity(objectives.len());
     for group in objectives.chunk_by(|a, b| a.loss == b.loss) {
         let per_fold = group[0].split();
         let choice = Choice::new(&*run.store, &per_fold[0], how.solver, budget)?;
-        if choice.solver == Solver::Gram && folds_fit(&run.folds) {
+        if choice.solver == Solver::Gram && metric == Metric::Rmse && folds_fit(&run.folds) {
             points.extend(run.score_sums(group)?);
             together = together.max(group.len() * run.folds.count() as usize);
             continue;
         }
+        run.hold_scores(&group[0], 1)?;
         let (whole, _) = Plan::for_solver(&*run.store, &per_fold[0], Solver::Dual, per_fold.len(), budget)?;
         let found = match whole.in_memory {
             true => run.along_c(group)?,
-            false => run.all_at_once(group)?,
+            false => {
+                run.hold_scores(&group[0], group.len())?;
+                run.all_at_once(group)?
+            }
         };
         together = together.max(found.1);
         points.extend(found.0);
     }
-    let smaller_is_better = !objectives.first().is_some_and(|objective| objective.loss.is_classification());
+    let smaller_is_better = metric.smaller_is_better();
     let best = best(&points, smaller_is_better);
     let one_standard_error = simplest(&points, best, smaller_is_better);
-    Ok(Validated { points, best, one_standard_error, smaller_is_better, cost: run.cost, models: [models, together] })
+    let positive = metric.has_positive_class().then(|| objectives[0].targets.sides()[positive].clone());
+    let (cost, models) = (run.cost, [models, together]);
+    Ok(Validated { points, best, one_standard_error, metric, positive, smaller_is_better, cost, models })
+}
+
+/// Adds the scores of all rows to `scores`, each by the model of an objective that has not seen it.
+pub fn held_out_scores(
+    store: Arc<dyn BlockStore>,
+    objective: &Objective,
+    folds: Arc<Folds>,
+    how: &TrainOptions,
+    scores: &mut HeldOutScores,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+) -> Result<(), TrainError> {
+    let mut run = Validation::new(store, folds, Purpose::Collect(scores), how, budget, observer)?;
+    run.all_at_once(std::slice::from_ref(objective)).map(drop)
+}
+
+/// What models are trained for.
+enum Purpose<'a> {
+    /// The score of each fold; of two classes this one is reported.
+    Score(Metric, usize),
+    /// The scores of all rows.
+    Collect(&'a mut HeldOutScores),
 }
 
 struct Validation<'a> {
@@ -130,9 +183,13 @@ struct Validation<'a> {
     folds: Arc<Folds>,
     /// Models that may be continued, and the data that they belong to.
     unfinished: Option<(Arc<Checkpoints>, StoreFingerprint)>,
+    purpose: Purpose<'a>,
     how: &'a TrainOptions,
     budget: &'a Budget,
     observer: &'a mut dyn Observer,
+    /// What scores will take, kept free while models train.
+    held: Reservation,
+    begin: Instant,
     cost: Cost,
 }
 
@@ -146,24 +203,55 @@ struct Cell {
     tasks: Vec<Task>,
 }
 
-/// Sums over rows are told apart by at most so many folds.
+/// Sums over rows are told apart by at most so many folds, and the rows that a model has not seen are all others.
 fn folds_fit(folds: &Folds) -> bool {
-    folds.count() <= 64
+    folds.per_deal() <= 64 && folds.use_every_row()
 }
 
-impl Validation<'_> {
+impl<'a> Validation<'a> {
+    fn new(
+        store: Arc<dyn BlockStore>,
+        folds: Arc<Folds>,
+        purpose: Purpose<'a>,
+        how: &'a TrainOptions,
+        budget: &'a Budget,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, TrainError> {
+        let held = budget.reserve("scores to rank", 0)?;
+        let (unfinished, begin, cost) = (None, Instant::now(), Cost::default());
+        Ok(Validation { store, folds, unfinished, purpose, how, budget, observer, held, begin, cost })
+    }
+
     /// The squared loss: everything follows from sums over rows.
     fn score_sums(&mut self, objectives: &[Objective]) -> Result<Vec<Point>, TrainError> {
-        let filter = |held_out| -> Arc<dyn RowFilter> { Arc::new(AllBut { folds: self.folds.clone(), held_out }) };
+        let filter = |fold| -> Arc<dyn RowFilter> { Arc::new(TrainingRows { folds: self.folds.clone(), fold }) };
         let filters: Vec<Arc<dyn RowFilter>> = (0..self.folds.count()).map(filter).collect();
-        let (store, how) = (self.store.clone(), self.how);
-        let found = second_order::cross_validate(store, objectives, &filters, how, self.budget, &mut self.cost)?;
+        let how = self.how;
+        let mut found: Vec<Vec<second_order::FoldScore>> = objectives.iter().map(|_| Vec::new()).collect();
+        for deal in filters.chunks(self.folds.per_deal() as usize) {
+            let store = self.store.clone();
+            let scores = second_order::cross_validate(store, objectives, deal, how, self.budget, &mut self.cost)?;
+            found.iter_mut().zip(scores).for_each(|(all, more)| all.extend(more));
+        }
         let point = |(objective, scores): (&Objective, Vec<second_order::FoldScore>)| {
             let gap = scores.iter().map(|score| score.gap).fold(0.0, f64::max);
             let status = if gap <= how.tolerance { Status::Converged } else { Status::OutOfPasses };
             Point::new(objective, scores.into_iter().map(|score| score.error).collect(), gap, status)
         };
         Ok(objectives.iter().zip(found).map(point).collect())
+    }
+
+    /// Keeps memory free for the scores of all rows by the models of so many objectives, where they are ranked.
+    fn hold_scores(&mut self, objective: &Objective, count: usize) -> Result<(), TrainError> {
+        let ranks = matches!(self.purpose, Purpose::Score(metric, _) if metric.needs_ranks());
+        let rows = if ranks { self.store.shape().rows * self.folds.deals() } else { 0 };
+        let bytes = rows * Judge::row_bytes(&objective.targets) * count as u64;
+        Ok(self.held.resize(bytes)?)
+    }
+
+    /// The time that is left, if it is limited.
+    fn time_left(&self) -> Option<Duration> {
+        self.how.max_time.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }
 
     /// One C after the other, each from where the last one ended.
@@ -203,11 +291,32 @@ impl Validation<'_> {
         Ok((points, size))
     }
 
+    /// The score of each cell, if scores are what is wanted.
+    fn judge(&mut self, cells: &score::Cells) -> Result<Vec<f64>, TrainError> {
+        let (store, budget, cost) = (&self.store, self.budget, &mut self.cost);
+        match &mut self.purpose {
+            Purpose::Score(metric, positive) => {
+                let held = self.held.bytes();
+                self.held.resize(0)?;
+                let found = score::score(store, cells, (*metric, *positive), budget, cost)?;
+                self.held.resize(held)?;
+                Ok(found)
+            }
+            Purpose::Collect(scores) => {
+                score::scan(store, cells, budget, cost, |_, row| {
+                    scores.add(&row);
+                    Ok(())
+                })?;
+                Ok(vec![f64::NAN; cells.places.len()])
+            }
+        }
+    }
+
     fn cells(&self, objectives: &[Objective]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (point, objective) in objectives.iter().enumerate() {
             for fold in 0..self.folds.count() {
-                let rows: Arc<dyn RowFilter> = Arc::new(AllBut { folds: self.folds.clone(), held_out: fold });
+                let rows: Arc<dyn RowFilter> = Arc::new(TrainingRows { folds: self.folds.clone(), fold });
                 let tasks = objective.split().into_iter().enumerate().map(|(model, objective)| {
                     let (checkpoint, start) = self.checkpoint(&objective, fold, model);
                     Task { rows: Some(rows.clone()), checkpoint, start, ..Task::new(objective) }
@@ -239,7 +348,7 @@ impl Validation<'_> {
     ) -> Result<(Vec<Point>, Vec<Begin>, usize), TrainError> {
         let folds = self.folds.count() as usize;
         let mut scores = vec![vec![f64::NAN; folds]; objectives.len()];
-        let mut ends: Vec<(f64, Status)> = vec![(0.0, Status::Converged); objectives.len()];
+        let mut ends: Vec<(f64, Vec<Status>)> = vec![(0.0, Vec::new()); objectives.len()];
         let mut starts = Vec::new();
         let models = cells.first().map_or(1, |cell| cell.tasks.len());
         let first = &cells[0].tasks[0].objective;
@@ -254,7 +363,12 @@ impl Validation<'_> {
                 places.push((cell.point, cell.fold));
                 tasks.extend(cell.tasks);
             }
-            let options = self.how.with_tasks(tasks);
+            let left = self.time_left();
+            if left == Some(Duration::ZERO) && self.cost.passes > 0 {
+                places.iter().for_each(|&(point, _)| ends[point].1.push(Status::OutOfTime));
+                continue;
+            }
+            let options = TrainOptions { max_time: left, ..self.how.with_tasks(tasks) };
             let mut trained = train_all(self.store.clone(), &options, self.budget, self.observer)?;
             if trained.iter().any(|model| model.status == Status::Interrupted) {
                 return Err(TrainError::Stopped(Status::Interrupted));
@@ -266,18 +380,21 @@ impl Validation<'_> {
                 starts.extend(trained.iter_mut().map(|model| (model.take_duals(), weights(model))));
             }
             let models: Vec<&[Trained]> = trained.chunks(models).collect();
-            let found =
-                score::score(&self.store, objectives, &self.folds, &places, &models, self.budget, &mut self.cost)?;
+            let folds = self.folds.clone();
+            let cells = score::Cells { objectives, folds: &folds, places: &places, models: &models };
+            let found = self.judge(&cells)?;
             for ((&(point, fold), score), models) in places.iter().zip(found).zip(&models) {
                 scores[point][fold as usize] = score;
                 let certificates: Vec<Certificate> = models.iter().map(|model| model.certificate).collect();
                 let gap = Certificate::total(&certificates).map_or(0.0, |total| total.relative_gap());
-                let status = Status::of_all(models.iter().map(|model| model.status).chain([ends[point].1]));
-                ends[point] = (ends[point].0.max(gap), status);
+                ends[point].0 = ends[point].0.max(gap);
+                ends[point].1.extend(models.iter().map(|model| model.status));
             }
         }
         let points = objectives.iter().zip(scores).zip(ends);
-        let points = points.map(|((objective, scores), (gap, status))| Point::new(objective, scores, gap, status));
+        let points = points.map(|((objective, scores), (gap, statuses))| {
+            Point::new(objective, scores, gap, Status::of_all(statuses.into_iter()))
+        });
         Ok((points.collect(), starts, wave * models))
     }
 }
@@ -286,10 +403,11 @@ impl Point {
     fn new(objective: &Objective, scores: Vec<f64>, relative_gap: f64, status: Status) -> Point {
         // A fold that happens to have no rows has no score.
         let known: Vec<f64> = scores.iter().copied().filter(|score| !score.is_nan()).collect();
-        let n = known.len().max(1) as f64;
+        let n = known.len() as f64;
         let mean = known.iter().sum::<f64>() / n;
         let variance = known.iter().map(|score| (score - mean) * (score - mean)).sum::<f64>() / (n - 1.0).max(1.0);
         let standard_error = (variance / n).sqrt();
+        let relative_gap = if known.is_empty() { f64::NAN } else { relative_gap };
         Point { loss: objective.loss.name(), c: objective.c, scores, mean, standard_error, relative_gap, status }
     }
 }
@@ -298,7 +416,8 @@ impl Point {
 fn best(points: &[Point], smaller_is_better: bool) -> usize {
     let sign = if smaller_is_better { -1.0 } else { 1.0 };
     let better = |a: &Point, b: &Point| (sign * a.mean).total_cmp(&(sign * b.mean)).then(b.c.total_cmp(&a.c));
-    (0..points.len()).max_by(|&a, &b| better(&points[a], &points[b])).unwrap_or(0)
+    let scored = (0..points.len()).filter(|&i| !points[i].mean.is_nan());
+    scored.max_by(|&a, &b| better(&points[a], &points[b])).unwrap_or(0)
 }
 
 /// The least C within one standard error of the best.

@@ -5,66 +5,77 @@ use super::Folds;
 use crate::block::Row;
 use crate::budget::Budget;
 use crate::engine::{Cost, READ_AHEAD, TrainError, Trained};
+use crate::evaluate::{Judge, Judged, Metric};
+use crate::model::chances::Chances;
 use crate::objective::{Objective, Targets};
-use crate::predict;
 use crate::store::{BlockId, BlockStore, ReadAhead};
 
-/// What has been found of one cell.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    rows: f64,
-    right: f64,
-    squared: f64,
+/// What is scored: cells, given as objective and fold, with the models of each.
+pub struct Cells<'a> {
+    pub objectives: &'a [Objective],
+    pub folds: &'a Folds,
+    pub places: &'a [(usize, u32)],
+    pub models: &'a [&'a [Trained]],
 }
 
-/// The score of each cell, given as objective and fold, by the rows of its fold.
+/// The score of each cell by the rows of its fold; `positive` is the one of two classes that is reported.
 pub fn score(
     store: &Arc<dyn BlockStore>,
-    objectives: &[Objective],
-    folds: &Folds,
-    places: &[(usize, u32)],
-    models: &[&[Trained]],
+    cells: &Cells,
+    (metric, positive): (Metric, usize),
     budget: &Budget,
     cost: &mut Cost,
 ) -> Result<Vec<f64>, TrainError> {
-    let bytes: usize = models.iter().flat_map(|models| models.iter()).map(|model| model.weights.len() * 8).sum();
-    let _paid = budget.reserve("weights to score", bytes as u64)?;
+    let judge = |&(point, _): &(usize, u32)| {
+        let objective = &cells.objectives[point];
+        let judge = Judge::new(&objective.targets, Chances::of_loss(objective), positive, false, budget)?;
+        let judge = if metric.needs_ranks() { judge } else { judge.without_ranks() };
+        // What is not for these targets was refused before anything was trained, and has no score.
+        Ok((0.0, judge.for_metric(metric).ok()))
+    };
+    let mut judges = cells.places.iter().map(judge).collect::<Result<Vec<(f64, Option<Judge>)>, TrainError>>()?;
+    scan(store, cells, budget, cost, |cell, row| {
+        let (weight, judge) = &mut judges[cell];
+        *weight += row.weight;
+        Ok(judge.as_mut().map_or(Ok(()), |judge| judge.add(row))?)
+    })?;
+    // Without rows there is no score.
+    let finish = |(weight, judge): (f64, Option<Judge>)| judge.filter(|_| weight > 0.0)?.finish().get(metric);
+    Ok(judges.into_iter().map(|judged| finish(judged).unwrap_or(f64::NAN)).collect())
+}
+
+/// Calls `each` with every cell and every row that tests it, in the order of the store.
+pub fn scan(
+    store: &Arc<dyn BlockStore>,
+    cells: &Cells,
+    budget: &Budget,
+    cost: &mut Cost,
+    mut each: impl FnMut(usize, Judged) -> Result<(), TrainError>,
+) -> Result<(), TrainError> {
+    let weights = cells.models.iter().flat_map(|models| models.iter()).map(|model| model.weights.len() * 8);
+    let _paid = budget.reserve("weights to score", weights.sum::<usize>() as u64)?;
     let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
     (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-    let mut tallies = vec![Tally::default(); places.len()];
     let mut scores = Vec::new();
     while let Some(block) = reader.take()? {
         cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
         for i in 0..block.rows() {
             let info = block.info(i);
-            let fold = folds.of(&info);
-            for (cell, &(point, _)) in places.iter().enumerate().filter(|(_, place)| place.1 == fold) {
-                let objective = &objectives[point];
-                outputs(objective, block.row(i), models[cell], &mut scores);
-                let tally = &mut tallies[cell];
-                tally.rows += info.weight;
-                let truths = std::iter::once(&info.label).chain(block.further(i));
-                let squares = scores.iter().zip(truths).map(|(score, truth)| (score - truth) * (score - truth));
-                tally.squared += info.weight * squares.sum::<f64>();
+            let tested = cells.places.iter().enumerate().filter(|(_, place)| cells.folds.tests_by(place.1, &info));
+            for (cell, &(point, _)) in tested {
+                let objective = &cells.objectives[point];
+                outputs(objective, block.row(i), cells.models[cell], &mut scores);
                 let class = match &objective.targets {
                     Targets::Classes { classes, .. } => classes.find(info.label),
                     targets => Some(usize::from(targets.row(info.label).0 > 0.0)),
                 };
-                if class == Some(predict::class(&scores)) {
-                    tally.right += info.weight;
-                }
+                let (label, further, weight) = (info.label, block.further(i), info.weight);
+                each(cell, Judged { scores: &scores, class, label, further, weight })?;
             }
         }
     }
     cost.passes += 1;
-    let finish = |(&(point, _), tally): (&(usize, u32), &Tally)| match objectives[point].targets {
-        // Without rows there is no score.
-        Targets::Numbers => (tally.squared / tally.rows).sqrt(),
-        // Over all rows and targets.
-        Targets::Several { ref names } => (tally.squared / (tally.rows * names.len() as f64)).sqrt(),
-        _ => tally.right / tally.rows,
-    };
-    Ok(places.iter().zip(&tallies).map(finish).collect())
+    Ok(())
 }
 
 /// The scores of a row.

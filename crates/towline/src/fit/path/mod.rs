@@ -104,6 +104,9 @@ impl PathFit {
                 "a path starts by itself, and goes on from an earlier run of its own; leave `warm_start` out",
             );
         }
+        if fit.is_set(Setting::Calibrate) {
+            return refuse("the models of a path are not calibrated; train the one that you choose with `calibrate`");
+        }
         if fit.is_set(Setting::Truncate) {
             return refuse(
                 "a truncated loss is no convex problem, along which a path could start; leave `truncate` out",
@@ -162,7 +165,9 @@ impl PathFit {
         let points = self.lay_out(&data, &budget)?;
         let mut options = self.fit.options(points.tasks())?;
         let Points { objectives, along, bytes_read } = points;
-        let mut walk = Walk { store: store.clone(), budget, folder: folder.as_ref(), objectives, done: Vec::new() };
+        let reporting = self.fit.goal.reporting(&objectives[0].targets, &data);
+        let (store, folder) = (store.clone(), folder.as_ref());
+        let mut walk = Walk { store, budget, folder, objectives, reporting, done: Vec::new() };
         let goes_on = !self.fit.is_set(Setting::Restart) && walk.go_on(&mut options)?;
         if goes_on {
             observer.note(&format!(

@@ -8,7 +8,7 @@ use crate::engine::{Checkpoint, Observer, Start, Status, Task, TrainOptions, Tra
 use crate::fit::begin::{Left, duals_path, files, weights_in};
 use crate::fit::error::FitError;
 use crate::methods::auto;
-use crate::model::{Header, Model, ModelWriter};
+use crate::model::{Header, Model, ModelWriter, Reporting};
 use crate::objective::Objective;
 use crate::output::{Inputs, Kind, OutputFile};
 use crate::store::DiskStore;
@@ -31,6 +31,7 @@ pub struct Walk<'a> {
     pub budget: Budget,
     pub folder: &'a Path,
     pub objectives: Vec<Objective>,
+    pub reporting: Reporting,
     pub done: Vec<PathPoint>,
 }
 
@@ -93,7 +94,7 @@ impl Walk<'_> {
         let checkpoints = files(&self.duals(), None, models, &self.store);
         let mut waves = 0;
         let known = self.store.clone();
-        let mut writer = ModelWriter::new(&known, &budget)?;
+        let mut writer = ModelWriter::new(&known, &budget)?.reporting(self.reporting.clone());
         let mut each = |_: usize, together: &[Trained]| {
             for trained in together.chunks(models) {
                 let number = self.done.len();

@@ -2,7 +2,7 @@
 use super::learner::LearntWeights;
 use super::{StreamOptions, StreamReport};
 use crate::engine::{Cost, Status};
-use crate::model::{Features, Header, Model, VERSION};
+use crate::model::{Features, Header, Model, Reporting, VERSION};
 use crate::objective::{Objective, Targets};
 
 /// What there is at the end, or when a model is to be saved.
@@ -46,6 +46,7 @@ pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> 
         unit_rows: false,
         named_features: named && options.hash_bits.is_none(),
         hash_bits: options.hash_bits,
+        reporting: Reporting { positive_class: options.positive.is_some().then_some(1), calibration: None },
     };
     Model { header, features, weights }
 }
