@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use towline::index::IndexManifest;
 use towline::model::Model;
 use towline::objective::Targets;
@@ -10,6 +11,8 @@ use towline::store::manifest::Manifest;
 use towline::store::{BlockStore, DiskStore};
 use towline::trainer::StoreFingerprint;
 
+use crate::memory::{self, Memory};
+use crate::top::Top;
 use crate::{show, size};
 
 /// Arguments of `towline info`.
@@ -17,6 +20,16 @@ use crate::{show, size};
 pub struct Arguments {
     /// The store or model to look at
     path: PathBuf,
+    /// List so many features of a model with the weights that matter most: by |weight| times the deviation of the feature's
+    /// values, if --rows tells it, else by |weight|
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// A store with rows of the model's features, such as those of training, which are read twice
+    #[arg(long, value_name = "STORE", requires = "top")]
+    rows: Option<PathBuf>,
+    /// Memory to use, such as 512M [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -26,6 +39,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.path.is_file() {
         return model_info(arguments);
+    }
+    if arguments.top.is_some() {
+        bail!("--top is about the weights of a model, and {} is a store", arguments.path.display());
     }
     let store = DiskStore::open(&arguments.path)?;
     let encodings = store.encodings()?;
@@ -38,11 +54,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn model_info(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let model = Model::load(&arguments.path)?;
+    let budget = memory::budget(arguments.memory);
+    let (model, _paid) = Model::load_within(&arguments.path, &budget)?;
+    let top = match arguments.top {
+        Some(count) => Some(Top::of(&model, count as usize, arguments.rows.as_deref(), &budget)?),
+        None => None,
+    };
     if arguments.json {
-        show::print(&format!("{}\n", serde_json::to_string(&model.header)?))?;
+        let mut value = serde_json::to_value(&model.header)?;
+        if let Some(top) = &top {
+            value["top"] = top.json(&model);
+        }
+        show::print(&format!("{value}\n"))?;
     } else {
-        show::print(&model_text(&model))?;
+        show::print(&(model_text(&model) + &top.map_or(String::new(), |top| top.text(&model))))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -82,8 +107,11 @@ fn model_text(model: &Model) -> String {
         Targets::Several { names } => format!("{} numbers: {}", names.len(), names.join(", ")),
         _ => "numbers".to_string(),
     };
+    let calibration = header.reporting.calibration.as_ref().map(|calibration| {
+        line("probabilities", format!("calibrated by {} on {} folds", calibration.method, calibration.folds))
+    });
     let intercepts: Vec<String> = header.intercepts.iter().take(SHOWN).map(|&number| show::number(number)).collect();
-    show::table(&[
+    let mut lines = vec![
         line("model", format!("by {}, trained on {} rows{method}{map}", header.created_by, show::count(header.rows))),
         line(
             "objective",
@@ -120,7 +148,9 @@ fn model_text(model: &Model) -> String {
             ),
         ),
         line("largest", top.join(", ")),
-    ])
+    ];
+    lines.extend(calibration);
+    show::table(&lines)
 }
 
 fn store_bytes(manifest: &Manifest) -> u64 {

@@ -33,6 +33,7 @@ mod show;
 mod size;
 mod stream;
 mod summary;
+mod top;
 mod trace;
 mod train;
 mod verify;

@@ -262,6 +262,7 @@ fn a_calibrated_hinge_model_has_probabilities() {
         let summary = bench
             .ok(&format!("train train.svm --loss hinge -C 10 --calibrate 4 --calibration {method} -o {method}.towm"));
         assert!(summary.contains(&format!("{method}, 4 folds")), "{summary}");
+        assert!(bench.ok(&format!("info {method}.towm")).contains(&format!("calibrated by {method} on 4 folds")));
         let found = json(&bench, &format!("eval {method}.towm test.svm --metric log-loss"));
         let loss = found["score"].as_f64().unwrap();
         let by_hand =
@@ -317,4 +318,35 @@ fn many_classes_are_calibrated_one_by_one() {
             assert!(chances.len() == 3 && (chances.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{line}");
         }
     }
+}
+
+#[test]
+fn the_weights_that_matter_most_come_first() {
+    let bench = Workbench::new();
+    // In large units a feature has a small weight, and may matter more than one in small units.
+    let mut text = String::new();
+    for i in 0..200 {
+        let (a, b) = ((i * 37 % 200) as f64 * 100.0, f64::from(i * 53 % 7) / 70.0);
+        text += &format!("{},{a},{b}\n", a / 1000.0 + 3.0 * b);
+    }
+    bench.file("t.csv", format!("label,large,small\n{text}"));
+    bench.ok("pack t.csv -o t.tow -q");
+    bench.ok("pack t.csv -o scaled.tow --scale standard -q");
+    bench.ok("train t.tow --loss squared -C 1000 -o m.towm -q");
+    let first = |line: &str| -> Vec<String> {
+        let found = json(&bench, line);
+        found["top"].as_array().unwrap().iter().map(|top| top["feature"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(first("info m.towm --top 2"), ["small", "large"]);
+    assert!(bench.ok("info m.towm --top 2").contains("does not know how far values spread"));
+    // The deviation is that of raw values, whatever the store made of them.
+    for store in ["t.tow", "scaled.tow"] {
+        assert_eq!(first(&format!("info m.towm --top 2 --rows {store}")), ["large", "small"]);
+        let found = json(&bench, &format!("info m.towm --top 1 --rows {store}"));
+        let deviation = found["top"][0]["deviation"].as_f64().unwrap();
+        assert!((deviation - (200.0f64 * 200.0 - 1.0).sqrt() / 12.0f64.sqrt() * 100.0).abs() < 1e-2, "{deviation}");
+    }
+    let text = bench.ok("info m.towm --top 1 --rows t.tow");
+    assert!(text.lines().last().unwrap().starts_with("large "), "{text}");
+    assert!(bench.run("info t.tow --top 3").stderr.contains("is a store"));
 }

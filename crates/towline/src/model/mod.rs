@@ -15,6 +15,7 @@ pub mod export;
 mod file;
 pub mod predict;
 mod read;
+pub mod spread;
 mod write;
 
 pub use write::ModelWriter;
