@@ -68,7 +68,7 @@ enum Verb {
     Eval(eval::Arguments),
     /// Show where every byte of a training run would go
     Plan(plan::Arguments),
-    /// Write a model as text, JSON or for LIBLINEAR
+    /// Write a model for other programs: SQL, C, LIBLINEAR, JSON or text
     Export(export::Arguments),
     /// Show what a store or a model holds
     Info(info::Arguments),

@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use pyo3_arrow::PyRecordBatchReader;
 use towline::budget::Budget;
-use towline::export::{ExportFormat, export};
+use towline::export::{ExportFormat, export, liblinear_names};
 use towline::input::arrow::ArrowSource;
 use towline::input::fourier::mapped;
 use towline::input::{Progress, RowBatch, RowSource};
 use towline::model::{Features, Model as LibraryModel};
-use towline::output::{Inputs, OutputFile};
+use towline::output::{Inputs, Kind, OutputFile};
 use towline::predict::Scorer;
 
 use crate::errors::{OrRaise, bad_value};
@@ -83,15 +83,19 @@ impl Model {
         py.detach(|| self.model.save(&path)).or_raise()
     }
 
-    /// Writes the model as other programs read it: liblinear, json or text.
+    /// Writes the model as other programs read it: liblinear, json, text, sql, c or onnx. LIBLINEAR has no place for names,
+    /// which are in a table beside it.
     fn export(&self, path: PathBuf, to: &str) -> PyResult<()> {
-        let formats =
-            [("liblinear", ExportFormat::Liblinear), ("json", ExportFormat::Json), ("text", ExportFormat::Text)];
-        let format = choose("to", to, &formats)?;
+        let format = choose("to", to, &ExportFormat::ALL)?;
         let mut bytes = Vec::new();
         export(&self.model, format, &mut bytes).map_err(bad_value)?;
         let mut place = OutputFile::open(&path, format.kind(), &Inputs::none()).or_raise()?;
-        place.write(|out| out.write_all(&bytes)).or_raise()
+        place.write(|out| out.write_all(&bytes)).or_raise()?;
+        let names = if format == ExportFormat::Liblinear { liblinear_names(&self.model) } else { None };
+        let Some(names) = names else { return Ok(()) };
+        let beside = PathBuf::from(format!("{}.names", path.display()));
+        let mut table = OutputFile::open(&beside, Kind::Names, &Inputs::none()).or_raise()?;
+        table.write(|out| out.write_all(names.as_bytes())).or_raise()
     }
 
     /// For pickle: the bytes, which are checked when they are read.

@@ -163,7 +163,7 @@ class Model:
         return self._header["unit_rows"]
 
     def export(self, path, to: str = "json") -> None:
-        """Writes the model as other programs read it: ``"liblinear"``, ``"json"`` or ``"text"``."""
+        """Writes the model as other programs read it: ``"liblinear"``, ``"json"``, ``"text"``, ``"sql"``, ``"c"`` or ``"onnx"``."""
         self._one().export(os.fspath(path), to)
 
     def _one(self) -> _native.Model:

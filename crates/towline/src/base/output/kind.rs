@@ -5,6 +5,9 @@ pub(crate) const MODEL_MAGIC: [u8; 8] = *b"TOWMODEL";
 /// The first bytes of a file of dual variables.
 pub(crate) const DUALS_MAGIC: [u8; 8] = *b"TOWDUALS";
 
+/// The first bytes of a model of ONNX that is ours: the version of the format (8), and who made it.
+const ONNX_HEAD: &[u8] = b"\x08\x08\x12\x07towline";
+
 /// What is written.
 #[derive(Clone, Debug)]
 pub enum Kind {
@@ -20,6 +23,10 @@ pub enum Kind {
     Liblinear,
     /// A line of text per weight.
     Weights,
+    /// A line of text per name that another program has a number for.
+    Names,
+    /// A model of ONNX.
+    Onnx,
     /// A line of JSON per step.
     Trace,
     /// A table that begins with this line.
@@ -40,6 +47,8 @@ impl Kind {
             Kind::Json => "an exported model in JSON",
             Kind::Liblinear => "an exported model for LIBLINEAR",
             Kind::Weights => "an exported model in text",
+            Kind::Names => "a table of names",
+            Kind::Onnx => "an exported model for ONNX",
             Kind::Trace => "a trace",
             Kind::Table(_) => "a table of ours",
             Kind::Manual => "a manual page of ours",
@@ -72,6 +81,8 @@ impl Kind {
             Kind::Json => head.starts_with(b"{") && contains(head, b"\"created_by\":"),
             Kind::Liblinear => head.starts_with(b"solver_type "),
             Kind::Weights => head.starts_with(b"(intercept)\t"),
+            Kind::Names => head.starts_with(b"feature\t1\t") || head.starts_with(b"label\t1\t"),
+            Kind::Onnx => head.starts_with(ONNX_HEAD),
             Kind::Trace => head.starts_with(b"{") && contains(head, b"\"bytes_read\":"),
             Kind::Table(begin) | Kind::Note(begin) => head.starts_with(begin.as_bytes()),
             Kind::Manual => contains(head, b".TH towline"),
