@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/commands.md", "docs/training.md", "docs/many.md", "docs/penalties.md", "docs/indexed.md"]
+PAGES = ["README.md", "docs/commands.md", "docs/training.md", "docs/many.md", "docs/judging.md", "docs/penalties.md", "docs/indexed.md"]
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/towline")
 VARIES = re.compile(
     r"[\d.]+ s( \(\d+ MB/s\))?, peak memory [\d.]+ \w+|peak memory [\d.]+ \w+, [\d.]+ s$|peak memory [\d.]+ \w+(?=, models)|^(peak memory|seconds|budget|  the program|  left over|least budget) .*|at most [\d.]+e-\d+ of it above", re.M
