@@ -127,7 +127,7 @@ impl BinaryRows {
             rule => rule.find(&self.rows.iter().map(ranked).collect::<Vec<_>>()),
         };
         let mut confusion = Confusion::default();
-        for row in self.rows.iter().map(|row| ranked(row)) {
+        for row in self.rows.iter().map(ranked) {
             confusion.add(row.is_positive(), row.score > threshold, row.weight());
         }
         (confusion, threshold)

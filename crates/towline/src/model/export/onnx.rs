@@ -92,7 +92,7 @@ fn of_columns(model: &Model, columns: &[Column], graph: &mut Graph) -> Result<Ve
     if !inputs.is_empty() {
         let count = inputs.len() as i64;
         let raw = graph.node_with("Concat", &inputs, "numbers", |node| node.integer("axis", 1));
-        let missing = graph.node("IsNaN", &[raw.clone()], "numbers missing");
+        let missing = graph.node("IsNaN", std::slice::from_ref(&raw), "numbers missing");
         let zero = graph.doubles("zero", &[], &[0.0]);
         let known = graph.node("Where", &[missing, zero, raw], "numbers known");
         let weights = graph.doubles("weights", &[count, outputs as i64], &weights);
