@@ -140,8 +140,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let chosen = if arguments.one_standard_error { found.one_standard_error } else { found.best };
     let refitted = match &mut place {
         Some(place) => {
-            let fit = &fits[chosen / arguments.c.0.len()];
-            Some(refit(place, fit.clone().c(objectives[chosen].c), &data, talk.then_some(arguments.tolerance))?)
+            let mut fit = fits[chosen / arguments.c.0.len()].clone();
+            if let Some(limit) = time_limit(arguments)? {
+                // The limit is for all of it; a little is left even if it is over.
+                fit = fit.max_time(limit.saturating_sub(begin.elapsed()).max(Duration::from_millis(1)));
+            }
+            Some(refit(place, fit.c(objectives[chosen].c), &data, talk.then_some(arguments.tolerance))?)
         }
         None => None,
     };
@@ -160,6 +164,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit::of_training(Status::of_all(statuses)))
 }
 
+/// The time for all of it, if it is limited.
+fn time_limit(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
+    let Some(seconds) = arguments.max_time else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(positive_number("--max-time", seconds)?);
+    Ok(Some(limit.context("--max-time is too long")?))
+}
+
 /// A fit for each loss.
 fn fits(arguments: &Arguments, budget: &Budget, stop: &Stop) -> anyhow::Result<Vec<Fit>> {
     let fit = |chosen: ObjectiveArguments| {
@@ -168,9 +179,8 @@ fn fits(arguments: &Arguments, budget: &Budget, stop: &Stop) -> anyhow::Result<V
         if let Some(threads) = arguments.threads {
             fit = fit.threads(threads.into());
         }
-        if let Some(seconds) = arguments.max_time {
-            let time = Duration::try_from_secs_f64(positive_number("--max-time", seconds)?);
-            fit = fit.max_time(time.context("--max-time is too long")?);
+        if let Some(limit) = time_limit(arguments)? {
+            fit = fit.max_time(limit);
         }
         if arguments.solver != Solver::Auto {
             fit = fit.solver(arguments.solver);

@@ -106,6 +106,7 @@ mod tests {
     use crate::budget::Budget;
     use crate::engine::{Cost, Status};
     use crate::loss::ALL;
+    use crate::model::calibration::{Calibration, CalibrationMethod, Curve};
     use crate::model::{NAME_BYTES, VERSION};
     use crate::objective::{Classes, Multiclass, Objective, Targets};
 
@@ -175,6 +176,24 @@ mod tests {
         let refused = Model::load_within(&path, &Budget::new(room - 1)).map(drop).unwrap_err();
         assert!(matches!(refused, ModelError::Budget(_)), "{refused}");
         assert_eq!(Model::load_within(&path, &Budget::new(room)).unwrap().0, named);
+    }
+
+    #[test]
+    fn a_calibration_is_kept_and_one_that_does_not_fit_is_refused() {
+        let read = |model: &Model| Model::from_bytes(&model.to_bytes().unwrap());
+        let mut model = model(&["a", "b", "c"], 3);
+        // Without one, files are as they were before there was any.
+        assert!(!String::from_utf8_lossy(&model.to_bytes().unwrap()).contains("reporting"));
+        let curve = Curve::Sigmoid { slope: 1.5, offset: -0.25 };
+        let knots = Curve::Knots { scores: vec![-1.0, 2.0], chances: vec![0.1, 0.9] };
+        let calibration = |curves| Some(Calibration { method: CalibrationMethod::Platt, folds: 3, curves });
+        model.header.reporting.calibration = calibration(vec![curve.clone(), knots, curve.clone()]);
+        assert_eq!(read(&model), Ok(model.clone()));
+        let falling = Curve::Knots { scores: vec![0.0, 1.0], chances: vec![0.9, 0.1] };
+        for curves in [vec![curve.clone()], vec![curve.clone(), curve, falling]] {
+            model.header.reporting.calibration = calibration(curves);
+            assert!(read(&model).unwrap_err().contains("calibration"));
+        }
     }
 
     fn many_header(outputs: usize) -> Header {
