@@ -15,6 +15,7 @@ mod held_out;
 mod index;
 mod info;
 mod input;
+mod keep;
 mod liblinear;
 mod memory;
 mod method;

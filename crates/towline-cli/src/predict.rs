@@ -4,16 +4,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use towline::budget::Budget;
 use towline::fit::Scores;
+use towline::input::ReadOptions;
 use towline::input::libsvm::Precision;
+use towline::input::table::ColumnRef;
 use towline::model::chances::Chances;
 use towline::model::{Header, Model};
 use towline::objective::Targets;
 use towline::output::{Inputs, Kind};
 use towline::predict::label;
+use towline::store::StoreError;
+use towline::table_out::{self, Cell, OutColumn, TableFormat, TableOutError, TableWriter};
 
 use crate::destination::Destination;
 use crate::input::InputArguments;
+use crate::keep::{self, Kept, Said};
 use crate::memory::{self, Memory};
 use crate::positive::PositiveArgument;
 
@@ -24,9 +30,13 @@ pub struct Arguments {
     model: PathBuf,
     /// Rows in any format, a store, or - for standard input
     input: String,
-    /// The file to write [default: standard output]
+    /// The file to write [default: standard output]; a table if it ends with .parquet or .arrow
     #[arg(long, short)]
     output: Option<PathBuf>,
+    /// Columns of the input, such as ids, to write before the predictions, as a table with a line of names: CSV, or what the
+    /// name of the output says. The input is read twice
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    keep: Vec<ColumnRef>,
     /// Write scores instead of labels: one, or one per class in the order that 'towline info' shows
     #[arg(long, conflicts_with = "probabilities")]
     scores: bool,
@@ -68,6 +78,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let options = arguments.reading.options(Precision::F32, threads, false);
     let inputs = Inputs::none().and(&arguments.model).and(&arguments.input);
+    let name = arguments.output.as_ref().map_or(String::new(), |output| output.to_string_lossy().into_owned());
+    let format = TableFormat::of_name(&name);
+    if !arguments.keep.is_empty() || format != TableFormat::Csv {
+        let source = Source { options: &options, inputs: &inputs, budget: &budget };
+        return write_table(arguments, &model, sides.as_ref(), format, source);
+    }
     let kind = Kind::Predictions(objective.targets.names().to_vec());
     let mut destination = Destination::open(arguments.output.as_deref(), kind, &inputs)?;
     let mut out = destination.begin()?;
@@ -88,6 +104,70 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where rows come from.
+struct Source<'a> {
+    options: &'a ReadOptions,
+    inputs: &'a Inputs,
+    budget: &'a Budget,
+}
+
+/// Writes a table of predictions, with columns of the input before them.
+fn write_table(
+    arguments: &Arguments,
+    model: &Model,
+    sides: Option<&Sides>,
+    format: TableFormat,
+    source: Source,
+) -> anyhow::Result<ExitCode> {
+    let Source { options, inputs, budget } = source;
+    let said = match (arguments.scores, arguments.probabilities) {
+        (true, _) => Said::Scores,
+        (_, true) => Said::Probabilities,
+        _ => Said::Label,
+    };
+    let mut kept = match arguments.keep.is_empty() {
+        true => None,
+        false => Some(Kept::open(&arguments.input, &arguments.keep, options, budget)?),
+    };
+    let mut columns: Vec<OutColumn> = kept.iter().flat_map(|kept| kept.columns()).collect();
+    columns.extend(keep::columns(&model.header, said));
+    let kind = match format {
+        TableFormat::Csv => Kind::Columns(table_out::csv_head(&columns)),
+        _ => Kind::BinaryTable,
+    };
+    let mut destination = Destination::open(arguments.output.as_deref(), kind, inputs)?;
+    let mut table = TableWriter::new(format, &columns, destination.begin()?, budget).map_err(in_words)?;
+    let (targets, chances) = (&model.header.objective.targets, Chances::of(&model.header));
+    let (mut cells, mut numbers) = (Vec::new(), Vec::new());
+    Scores::open(model, &arguments.input, options, budget)?.for_each(|row| {
+        if let Some(kept) = &mut kept {
+            kept.next_row(&mut cells)?;
+        }
+        let before = keep::cells(&cells);
+        if said == Said::Label && !targets.are_numbers() {
+            let name =
+                sides.map_or_else(|| label(targets, row.scores), |sides| sides.label(chances, row.scores[0]).into());
+            return table.row(before.chain([Cell::Text(&name)])).map_err(in_words);
+        }
+        keep::numbers(said, &row, chances, &mut numbers);
+        table.row(before.chain(numbers.iter().map(|&number| Cell::Number(number)))).map_err(in_words)
+    })?;
+    if let Some(kept) = kept {
+        kept.finish()?;
+    }
+    table.finish().map_err(in_words)?.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A refusal of the budget keeps its kind, so that the message says what would be enough.
+fn in_words(error: TableOutError) -> anyhow::Error {
+    match error {
+        TableOutError::Io(error) => error.into(),
+        TableOutError::Budget(refused) => StoreError::from(refused).into(),
+        other => other.into(),
+    }
 }
 
 /// Two classes with a threshold between them.

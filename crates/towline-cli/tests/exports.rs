@@ -310,3 +310,46 @@ for row in session.run(["prediction"], {"features": rows})[0]:
         assert_scores(&printed, &expected);
     }
 }
+
+#[test]
+fn predictions_carry_columns_of_the_input() {
+    let (bench, scores) = trained("--positive b --loss logistic");
+    let reading = "--label class --ignore id";
+    let labels: Vec<String> = bench.ok(&format!("predict m.towm t.csv {reading}")).lines().map(String::from).collect();
+    let text = bench.ok(&format!("predict m.towm t.csv {reading} --keep id,town"));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("id,town,prediction", 241));
+    for (i, (line, row)) in lines[1..].iter().zip(table().lines().skip(1)).enumerate() {
+        let cells: Vec<&str> = row.split(',').collect();
+        assert_eq!(*line, format!("{i},{},{}", cells[3], labels[i]));
+    }
+    // A column of numbers is kept as it was written, and still counts for the model.
+    let text = bench.ok(&format!("predict m.towm t.csv {reading} --keep age,town --scores"));
+    assert!(text.starts_with("age,town,score\n"), "{text}");
+    for ((line, row), score) in text.lines().skip(1).zip(table().lines().skip(1)).zip(&scores) {
+        let cells: Vec<&str> = row.split(',').collect();
+        assert_eq!(line, format!("{},{},{}", cells[1], cells[3], score[0]));
+    }
+    bench.ok(&format!("predict m.towm t.csv {reading} --keep id --probabilities -o p.csv"));
+    bench.ok(&format!("predict m.towm t.csv {reading} --keep id --probabilities -o p.csv"));
+    assert!(std::fs::read_to_string(bench.path("p.csv")).unwrap().starts_with("id,probability b\n0,"));
+    // What is written is read again: the ids are numbers there.
+    for name in ["p.parquet", "p.arrow"] {
+        bench.ok(&format!("predict m.towm t.csv {reading} --keep id --scores -o {name}"));
+        let again = bench.ok(&format!("predict m.towm {name} --keep id,score"));
+        assert!(again.lines().nth(1).unwrap().starts_with(&format!("0,{}", scores[0][0])), "{again}");
+        let said = bench.run(&format!("predict m.towm t.csv {reading} --scores -o {name}"));
+        assert!(said.code != Some(0), "nothing says that the table may be replaced: {said:?}");
+    }
+    bench.file("r.svm", "1 1:1\n-1 2:1\n");
+    bench.ok("train r.svm -o r.towm -q");
+    for (line, word) in [
+        ("predict m.towm - --keep id", "only once"),
+        ("predict r.towm r.svm --keep id", "no columns"),
+        ("predict m.towm t.csv --label class --ignore id --keep nothing", "nothing"),
+        ("predict m.towm t.csv --label class --ignore id --keep class", "label"),
+    ] {
+        let said = bench.run(line);
+        assert!(said.code != Some(0) && said.stderr.contains(word), "{line}: {said:?}");
+    }
+}

@@ -48,7 +48,7 @@ pub use engine::sweep as solver;
 pub use engine::{classes, group_file, objective, residents, targets};
 pub use fit::cv;
 pub use fit::{Data, Fit, FitError, Fitted, Method, Pack, Regularizer, Rows, Store, pack};
-pub use io::{input, pack};
+pub use io::{input, pack, table_out};
 pub use math::{loss, order, penalty};
 pub use methods::comparison as baselines;
 pub use methods::online as stream;

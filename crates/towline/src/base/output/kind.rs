@@ -27,6 +27,10 @@ pub enum Kind {
     Names,
     /// A model of ONNX.
     Onnx,
+    /// A table whose first line is this one.
+    Columns(String),
+    /// A table of Parquet or Arrow. Nothing at its beginning says whose it is, so none is replaced.
+    BinaryTable,
     /// A line of JSON per step.
     Trace,
     /// A table that begins with this line.
@@ -49,6 +53,8 @@ impl Kind {
             Kind::Weights => "an exported model in text",
             Kind::Names => "a table of names",
             Kind::Onnx => "an exported model for ONNX",
+            Kind::Columns(_) => "a table of predictions with the same columns",
+            Kind::BinaryTable => "empty",
             Kind::Trace => "a trace",
             Kind::Table(_) => "a table of ours",
             Kind::Manual => "a manual page of ours",
@@ -59,7 +65,7 @@ impl Kind {
     /// How much of a file is looked at to see whether it is one.
     pub fn head_bytes(&self) -> u64 {
         match self {
-            Kind::Predictions(_) | Kind::Json | Kind::Trace | Kind::Manual => 64 << 10,
+            Kind::Predictions(_) | Kind::Json | Kind::Trace | Kind::Manual | Kind::Columns(_) => 64 << 10,
             _ => 64,
         }
     }
@@ -83,6 +89,8 @@ impl Kind {
             Kind::Weights => head.starts_with(b"(intercept)\t"),
             Kind::Names => head.starts_with(b"feature\t1\t") || head.starts_with(b"label\t1\t"),
             Kind::Onnx => head.starts_with(ONNX_HEAD),
+            Kind::Columns(line) => head.starts_with(line.as_bytes()),
+            Kind::BinaryTable => false,
             Kind::Trace => head.starts_with(b"{") && contains(head, b"\"bytes_read\":"),
             Kind::Table(begin) | Kind::Note(begin) => head.starts_with(begin.as_bytes()),
             Kind::Manual => contains(head, b".TH towline"),
