@@ -111,7 +111,9 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let trace = train::open_trace(train, &inputs)?;
     let store = train::open_store(train, threads, &budget)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let _claim = Claim::take(&folder)?;
+    let claim = Claim::take(&folder)?;
+    // `path` stands for its dual variables as well.
+    ["path", "path.csv"].iter().for_each(|name| claim.covers(&folder.join(name)));
     let stop = Stop::default();
     stop_on_signal(&stop)?;
     let talk = !train.quiet && !train.json;

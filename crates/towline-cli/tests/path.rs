@@ -189,3 +189,18 @@ fn a_path_along_c_has_the_model_of_each() {
     let (found, wanted) = (last[4].parse::<f64>().unwrap(), alone["objective"].as_f64().unwrap());
     assert!((found - wanted).abs() <= 2e-5 * wanted, "{found} {wanted}");
 }
+
+#[test]
+fn what_a_killed_run_left_in_the_folder_is_removed() {
+    let bench = bench();
+    let line = format!("{LINE} -o points -q");
+    bench.ok(&line);
+    for name in [".path.duals.0123456789abcdef.towline-new", ".path.csv.0123456789abcdef.towline-new"] {
+        bench.file(&format!("points/{name}"), "half");
+    }
+    bench.file("points/.notes.0123456789abcdef.towline-new", "mine");
+    bench.ok(&line);
+    let left = |name: &str| bench.path(&format!("points/{name}")).exists();
+    assert!(!left(".path.duals.0123456789abcdef.towline-new") && !left(".path.csv.0123456789abcdef.towline-new"));
+    assert!(left(".notes.0123456789abcdef.towline-new"), "what is not of a path stays");
+}

@@ -48,6 +48,13 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// Removes what a killed run has left of another output, which is written under this claim as well.
+    pub fn covers(&self, other: &Path) {
+        folder::remove_left_overs(other);
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         // While we hold it nobody else does, and whoever waits looks whether the name is still there.

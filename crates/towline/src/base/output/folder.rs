@@ -133,10 +133,18 @@ fn remove_ours(path: &Path) {
     }
     let _ = match known.is_dir() {
         true if fs::read(path.join(MARKER)).is_ok_and(|text| text == MARKER_TEXT) => remove_folder(path),
+        true if is_half_marked(path) => fs::remove_file(path.join(MARKER)).and_then(|()| fs::remove_dir(path)),
         true => fs::remove_dir(path),
         false if known.is_file() => fs::remove_file(path),
         false => Ok(()),
     };
+}
+
+/// Whether a run was killed while it wrote the marker: there is nothing else yet.
+fn is_half_marked(path: &Path) -> bool {
+    let is_marker = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == MARKER);
+    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_marker))
+        && fs::read(path.join(MARKER)).is_ok_and(|text| MARKER_TEXT.starts_with(&text))
 }
 
 /// A folder for what is needed during a run only, in the folder for temporary files. What a killed run left is

@@ -156,3 +156,23 @@ fn scratch_is_gone_with_its_run_or_with_the_next_one() {
     drop(first);
     assert!(!path.exists());
 }
+
+#[test]
+fn a_folder_whose_marker_was_being_written_is_removed() {
+    let parent = tempfile::tempdir().unwrap();
+    let target = parent.path().join("rows.tow");
+    let begin = |name: &str, marker: &str| {
+        let folder = parent.path().join(format!(".rows.tow.{name}.towline-new"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(".towline-unfinished"), marker).unwrap();
+        folder
+    };
+    let empty = begin("0123456789abcdef", "");
+    let half = begin("1123456789abcdef", "An unfinished fol");
+    let foreign = begin("2123456789abcdef", "A thesis");
+    let more = begin("3123456789abcdef", "");
+    std::fs::write(more.join("thesis"), "").unwrap();
+    remove_all(&target);
+    assert!(!empty.exists() && !half.exists());
+    assert!(foreign.join(".towline-unfinished").exists() && more.join("thesis").exists());
+}
