@@ -272,3 +272,31 @@ fn no_weight_at_all_is_an_error() {
     let budget = budget(&store, 0.4);
     assert!(store.shape().rows > 0 && train(store, &options, &budget, &mut ()).is_err());
 }
+
+/// Where one value is larger than all others by many orders of magnitude, weights that are updated step by step and
+/// their sum from dual variables are far apart. The model has those that its certificate speaks of.
+#[test]
+fn weights_are_those_that_were_certified() {
+    let mut data = data(true);
+    let place = data.rows.iter().position(|(_, row)| row.len() > 3).unwrap();
+    data.rows[place].1[1].1 = f64::from(2.9e38f32);
+    for (loss, blocks, budget) in [("squared-hinge", 1, u64::MAX), ("hinge", 1, u64::MAX), ("squared-hinge", 12, 0)] {
+        let objective = objective(AnyLoss::from_name(loss, 0.1, 1.0).unwrap(), 1.0, 0.0);
+        let store = store(&data, blocks);
+        let least = Plan::new(&*store, &Budget::unlimited()).unwrap().least_bytes;
+        let budget = Budget::new(budget.clamp(least + least / 4, 1 << 30));
+        for max_passes in [3, 20] {
+            let options =
+                TrainOptions { solver: Solver::Dual, max_passes, threads: 1, ..TrainOptions::new(objective.clone()) };
+            let trained = train(store.clone(), &options, &budget, &mut ()).unwrap();
+            let mut value = 0.5 * trained.weights.iter().map(|w| w * w).sum::<f64>();
+            for (info, row) in &data.rows {
+                let (y, c) = objective.row(info);
+                let margin = row.iter().map(|&(j, x)| x * trained.weights[j as usize]).sum::<f64>();
+                value += c * objective.loss.value(y, margin);
+            }
+            let said = trained.certificate.objective;
+            assert!((value - said).abs() <= 1e-6 * said, "{loss}, {blocks} blocks: {said} is said, it is {value}");
+        }
+    }
+}

@@ -94,7 +94,15 @@ impl Watch {
 
     /// Whether something that takes so many seconds may still be done.
     pub fn has_time_for(&self, seconds: f64) -> bool {
-        self.over.get().is_none_or(|since| since.elapsed().as_secs_f64() + seconds < GRACE.as_secs_f64())
+        let end = GRACE + self.set_aside();
+        self.over.get().is_none_or(|since| since.elapsed().as_secs_f64() + seconds < end.as_secs_f64())
+    }
+
+    /// What was reserved for the end and is left of the time that was limited. Whoever interrupts a run does not wait
+    /// for it.
+    fn set_aside(&self) -> Duration {
+        let limit = self.max_time.filter(|_| !self.stop.is_requested());
+        limit.map_or(Duration::ZERO, |limit| self.reserved(limit))
     }
 
     /// Looks now and then, while work of about `unit` values a time is done.
@@ -177,5 +185,26 @@ impl<'a> Limits<'a> {
     pub fn reason_to_stop(&self, passes: u64) -> Option<Status> {
         let of_passes = || (passes >= self.options.max_passes).then_some(Status::OutOfPasses);
         self.look().or_else(of_passes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_has_the_time_that_was_reserved_for_it() {
+        let (stop, limit) = (Stop::default(), Duration::from_secs(1000));
+        let mut watch = Watch::new(&stop, Some(limit));
+        let Some(past) = Instant::now().checked_sub(Duration::from_secs(2)) else { return };
+        watch.over = Arc::new(OnceLock::from(past));
+        assert!(watch.is_grace_over());
+        watch.reserve(100.0);
+        assert!(watch.has_time_for(50.0) && !watch.has_time_for(120.0));
+        // More than half of the time is never reserved.
+        watch.reserve(1e6);
+        assert!(watch.has_time_for(400.0) && !watch.has_time_for(600.0));
+        stop.request();
+        assert!(watch.is_grace_over(), "whoever interrupts a run does not wait for it");
     }
 }

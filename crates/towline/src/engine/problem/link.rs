@@ -188,8 +188,10 @@ impl Link for Identity {
         &[]
     }
 
+    /// Those that were certified, not those that were summed anew: where columns differ by many orders of magnitude,
+    /// rounding leaves them far apart.
     fn into_weights(self) -> Vec<f64> {
-        self.w
+        if self.certified { self.v } else { self.w }
     }
 
     fn sum_of(&self, column: usize) -> f64 {

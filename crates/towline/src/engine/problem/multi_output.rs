@@ -196,8 +196,9 @@ impl MultiOutput for Plain {
         &[]
     }
 
+    /// Those that were certified, not those that were summed anew.
     fn into_weights(self) -> Vec<f64> {
-        self.w
+        if self.certified { self.v } else { self.w }
     }
 
     fn sums(&mut self) -> Vec<f64> {

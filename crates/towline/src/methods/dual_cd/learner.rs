@@ -44,6 +44,8 @@ pub struct Learner<'a> {
     by_columns: bool,
     /// Rows have become resident while it was not looking.
     stale: bool,
+    /// The scan at hand sums up weights from dual variables that were there before.
+    is_summing: bool,
     pub phase: Phase,
     pub dual_objective: f64,
     pub gap_estimate: Option<f64>,
@@ -87,6 +89,7 @@ impl<'a> Learner<'a> {
             block_duals: Vec::new(),
             by_columns: plan.solver == Solver::Columns,
             stale: false,
+            is_summing: false,
             phase: Phase::Training,
             dual_objective: 0.0,
             gap_estimate: None,
@@ -104,6 +107,7 @@ impl<'a> Learner<'a> {
         if learner.must_sum() && !plan.in_memory {
             // Sums up the weights. How good they are shows after the first pass.
             learner.begin_scan()?;
+            learner.is_summing = true;
         }
         Ok(learner)
     }

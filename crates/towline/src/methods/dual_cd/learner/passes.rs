@@ -17,7 +17,12 @@ impl Learner<'_> {
         match self.phase {
             Phase::Done(_) => Ok(()),
             Phase::Scanning => {
+                let was_sum = std::mem::take(&mut self.is_summing);
                 let gap = self.end_scan();
+                if was_sum && gap > self.options.tolerance && self.limits.reason_to_stop(self.passes).is_some() {
+                    // The certificate is that of w = 0. How good the sum is, the next scan tells.
+                    return self.begin_scan();
+                }
                 self.proximal_steps.note(gap);
                 self.phase = match self.limits.reason_to_stop(self.passes) {
                     _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
@@ -25,7 +30,9 @@ impl Learner<'_> {
                     None if self.progress.is_hopeless(self.passes as f64, gap) => Phase::Done(Status::OutOfPatience),
                     None => Phase::Training,
                 };
-                self.begin_look_back();
+                if self.phase == Phase::Training {
+                    self.begin_look_back();
+                }
                 Ok(())
             }
             Phase::Training => self.end_training_pass(),

@@ -14,8 +14,10 @@ const SAVE_SECONDS: f64 = 10.0;
 const ROWS: usize = 1 << 14;
 
 impl Learner<'_> {
-    /// The gap, by a scan; infinite if there was no time for that.
+    /// The gap, by a scan; infinite if there was no time for that. With one vector of weights there always is: those of
+    /// the last certificate are gone, and without another one so is all that was learnt.
     fn certify_resident(&mut self, residents: &Residents) -> Result<f64, TrainError> {
+        let may_end = self.rows.problem.can_look_back();
         let begin = Instant::now();
         if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
             return Ok(self.note_certificate(certificate, begin));
@@ -32,7 +34,7 @@ impl Learner<'_> {
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
         for i in 0..self.rows.problem.rows() {
-            if i % ROWS == 0 && self.limits.watch().is_grace_over() {
+            if may_end && i % ROWS == 0 && self.limits.watch().is_grace_over() {
                 return Ok(f64::INFINITY);
             }
             let slack = self.rows.problem.scan_own(rows.row(i), i);
@@ -55,9 +57,14 @@ impl Learner<'_> {
     /// The run has to end: finds out how good the weights are if there is time for that, goes back to those of the last
     /// certificate if there is not, and to none at all where there is no certificate.
     fn certify_in_time(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        if self.must_sum() && self.certificate.is_none() {
+            // The first scan sums up w, and is no certificate of it.
+            self.certify_resident(residents)?;
+            self.certificate = None;
+        }
         let is_same = self.certified.0 == self.cost.visits || self.is_proximal() && !self.moved;
         let is_known = self.certificate.is_some() && is_same;
-        let is_time = self.limits.watch().has_time_for(self.certified.1);
+        let is_time = !self.rows.problem.can_look_back() || self.limits.watch().has_time_for(self.certified.1);
         if is_known || is_time && self.certify_resident(residents)?.is_finite() || self.rows.problem.go_back() {
             return Ok(());
         }
@@ -78,8 +85,12 @@ impl Learner<'_> {
             return self.end_resident(residents, Status::Converged);
         }
         while !self.is_done() {
-            let before = self.cost.visits;
+            let (before, begin) = (self.cost.visits, Instant::now());
             let mut sweep = self.sweep(residents)?;
+            if self.certified.1 == 0.0 && sweep.visits >= self.rows.problem.rows() as u64 {
+                // A scan takes at most as long, until there has been one.
+                self.limits.watch().reserve(begin.elapsed().as_secs_f64());
+            }
             for _ in 1..self.rows.problem.sweeps() {
                 if self.limits.look().is_some() {
                     break;
