@@ -29,7 +29,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
     let store = DiskStore::open_within(&arguments.store, &budget)?;
+    let coming = budget.expect(store.one_block_bytes());
     let features = store.features(&budget)?;
+    drop(coming);
     let shape = store.shape();
     let _paid = budget.reserve("a block", store.one_block_bytes()).map_err(towline::store::StoreError::from)?;
     let mut out = BufWriter::new(std::io::stdout().lock());

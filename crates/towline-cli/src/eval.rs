@@ -106,7 +106,12 @@ pub fn judge(
 /// Prints the quality.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
+    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let options = arguments.reading.options(Precision::F32, threads, true);
+    let kept = Judge::MOST_ROW_BYTES;
+    let coming = budget.expect(Scores::least_bytes(&arguments.model, &arguments.input, &options, kept, &budget));
     let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
+    drop(coming);
     let targets = &model.header.objective.targets;
     if arguments.threshold.is_some() && !matches!(targets, Targets::Binary { .. }) {
         bail!("--threshold is for models that tell two classes apart; leave it out");
@@ -116,8 +121,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         threshold: arguments.threshold,
         positive: arguments.positive.place(targets)?,
     };
-    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let options = arguments.reading.options(Precision::F32, threads, true);
     let found = judge(&model, &arguments.input, &options, question, &budget)?;
     if arguments.json {
         show::print(&format!("{}\n", quality::json(&found, arguments.metric)?))?;

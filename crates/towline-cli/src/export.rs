@@ -9,6 +9,7 @@ use towline::model::Model;
 use towline::output::{Inputs, Kind, OutputFile};
 
 use crate::destination::Destination;
+use crate::memory::{self, Memory};
 
 /// Arguments of `towline export`.
 #[derive(clap::Args)]
@@ -21,6 +22,10 @@ pub struct Arguments {
     /// The file to write [default: standard output]
     #[arg(long, short)]
     output: Option<PathBuf>,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -41,7 +46,7 @@ enum Target {
 
 /// Writes the model.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let model = Model::load(&arguments.model)?;
+    let (model, _paid) = Model::load_within(&arguments.model, &memory::budget(arguments.memory))?;
     let format = match arguments.to {
         Target::Liblinear => ExportFormat::Liblinear,
         Target::Json => ExportFormat::Json,

@@ -27,12 +27,13 @@ pub struct Arguments {
     /// A store with rows of the model's features, such as those of training, which are read twice
     #[arg(long, value_name = "STORE", requires = "top")]
     rows: Option<PathBuf>,
-    /// Memory to use, such as 512M [default: half of what is free, at most 4G]
-    #[arg(long, value_parser = memory::parse)]
-    memory: Option<Memory>,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
+    /// Memory for the whole process, such as 512M, or +512M for data beside the program itself
+    /// [default: half of what is free, at most 4G]
+    #[arg(long, value_parser = memory::parse)]
+    memory: Option<Memory>,
 }
 
 /// Prints what the manifest and the block headers say.
@@ -43,7 +44,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.top.is_some() {
         bail!("--top is about the weights of a model, and {} is a store", arguments.path.display());
     }
-    let store = DiskStore::open(&arguments.path)?;
+    let budget = memory::budget(arguments.memory);
+    let store = DiskStore::open_within(&arguments.path, &budget)?;
     let encodings = store.encodings()?;
     if arguments.json {
         show::print(&format!("{}\n", json(&store, &encodings)?))?;
@@ -78,8 +80,15 @@ fn model_text(model: &Model) -> String {
     let names = header.objective.targets.names();
     let largest = |i: usize| model.weights_of(i).iter().map(|weight| weight.abs()).fold(0.0, f64::max);
     let nonzero = model.features.len() as u64;
-    let mut order: Vec<usize> = (0..model.features.len()).collect();
-    order.sort_by(|&a, &b| largest(b).total_cmp(&largest(a)).then(a.cmp(&b)));
+    // The features with the largest weights, of equal ones the first.
+    let mut order: Vec<usize> = Vec::with_capacity(SHOWN + 1);
+    for i in 0..model.features.len() {
+        let place = order.partition_point(|&other| largest(other) >= largest(i));
+        if place < SHOWN {
+            order.insert(place, i);
+            order.truncate(SHOWN);
+        }
+    }
     let describe = |&i: &usize| {
         let weights = model.weights_of(i);
         let strongest =
@@ -87,7 +96,7 @@ fn model_text(model: &Model) -> String {
         let class = if weights.len() > 1 { format!(" for {}", names[strongest]) } else { String::new() };
         format!("{} {:.4}{class}", model.features.name(i), weights[strongest])
     };
-    let top: Vec<String> = order.iter().take(SHOWN).map(describe).collect();
+    let top: Vec<String> = order.iter().map(describe).collect();
     let line = |name: &str, value: String| (name.to_string(), value);
     let method = header.baseline.map_or(String::new(), |baseline| format!(" by {}", baseline.name()));
     let map = header.fourier.map_or(String::new(), |map| format!(", mapped to {}", map.describe()));

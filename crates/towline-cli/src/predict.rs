@@ -67,7 +67,11 @@ fn threshold(text: &str) -> Result<f64, String> {
 /// Writes a line per row.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
+    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
+    let options = arguments.reading.options(Precision::F32, threads, false);
+    let coming = budget.expect(Scores::least_bytes(&arguments.model, &arguments.input, &options, 0, &budget));
     let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
+    drop(coming);
     let objective = &model.header.objective;
     let chances = Chances::of(&model.header);
     if arguments.probabilities && chances.is_none() {
@@ -75,8 +79,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("--probabilities needs a model trained with --loss logistic or --calibrate; this one has {loss}");
     }
     let sides = Sides::of(arguments, &model.header)?;
-    let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let options = arguments.reading.options(Precision::F32, threads, false);
     let inputs = Inputs::none().and(&arguments.model).and(&arguments.input);
     let name = arguments.output.as_ref().map_or(String::new(), |output| output.to_string_lossy().into_owned());
     let format = TableFormat::of_name(&name);

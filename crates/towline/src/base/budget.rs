@@ -38,6 +38,8 @@ const PROGRAM: &str = "the program itself";
 struct Ledger {
     held_bytes: u64,
     peak_bytes: u64,
+    /// What a run is known to ask for later.
+    coming_bytes: u64,
     holders: BTreeMap<&'static str, u64>,
 }
 
@@ -66,7 +68,7 @@ pub struct BudgetError {
     pub free_bytes: u64,
     /// The whole budget.
     pub limit_bytes: u64,
-    /// The least budget with which this reservation would have succeeded.
+    /// The least budget with which this reservation would have succeeded, and what the run is known to ask for after it.
     pub least_bytes: u64,
     /// What the program itself takes of the budget.
     pub program_bytes: u64,
@@ -83,7 +85,7 @@ impl Budget {
     /// and itself.
     pub fn of_process(limit_bytes: u64, program_bytes: u64) -> Self {
         let holders = BTreeMap::from([(PROGRAM, program_bytes)]);
-        let ledger = Ledger { held_bytes: program_bytes, peak_bytes: program_bytes, holders };
+        let ledger = Ledger { held_bytes: program_bytes, peak_bytes: program_bytes, holders, ..Ledger::default() };
         Budget { ledger: Arc::new(Mutex::new(ledger)), limit_bytes, program_bytes }
     }
 
@@ -120,6 +122,14 @@ impl Budget {
         self.reserve(purpose, bytes).map(drop)
     }
 
+    /// Says that a run will ask for `bytes` later, while what comes first is asked for. Nothing is taken: a refusal in
+    /// the meantime names a budget that is enough for both.
+    pub fn expect(&self, bytes: u64) -> Expectation {
+        let mut ledger = self.lock();
+        ledger.coming_bytes = ledger.coming_bytes.saturating_add(bytes);
+        Expectation { budget: self.clone(), bytes }
+    }
+
     /// Takes nothing yet for `purpose`, to grow later.
     pub fn open(&self, purpose: &'static str) -> Reservation {
         Reservation { budget: self.clone(), purpose, bytes: 0 }
@@ -152,12 +162,16 @@ impl Budget {
 
     /// The refusal of `wanted_bytes` beside `held_bytes` that stay.
     pub fn refusal(&self, purpose: &'static str, wanted_bytes: u64, held_bytes: u64) -> BudgetError {
+        self.refuse((purpose, wanted_bytes), held_bytes, self.lock().coming_bytes)
+    }
+
+    fn refuse(&self, (purpose, wanted_bytes): (&'static str, u64), held_bytes: u64, coming_bytes: u64) -> BudgetError {
         BudgetError {
             purpose,
             wanted_bytes,
             free_bytes: self.limit_bytes.saturating_sub(held_bytes),
             limit_bytes: self.limit_bytes,
-            least_bytes: held_bytes.saturating_add(wanted_bytes),
+            least_bytes: held_bytes.saturating_add(wanted_bytes).saturating_add(coming_bytes),
             program_bytes: self.program_bytes,
         }
     }
@@ -175,6 +189,20 @@ impl Budget {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
         // The ledger is only ever changed by plain arithmetic, so a panic elsewhere cannot have left it half changed.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that a run will ask for later; see [`Budget::expect`]. Dropped when it does.
+#[derive(Debug)]
+pub struct Expectation {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        let mut ledger = self.budget.lock();
+        ledger.coming_bytes = ledger.coming_bytes.saturating_sub(self.bytes);
     }
 }
 
@@ -199,7 +227,8 @@ impl Reservation {
         let others = ledger.held_bytes - self.bytes;
         let held = others.saturating_add(bytes);
         if held > limit_bytes && bytes > self.bytes {
-            return Err(self.budget.refusal(self.purpose, bytes - self.bytes, ledger.held_bytes));
+            let wanted = (self.purpose, bytes - self.bytes);
+            return Err(self.budget.refuse(wanted, ledger.held_bytes, ledger.coming_bytes));
         }
         ledger.change(self.purpose, self.bytes, bytes);
         self.bytes = bytes;
@@ -283,6 +312,18 @@ mod tests {
         drop(few);
         assert!(budget.check("many", 100).is_ok());
         assert_eq!(budget.free_bytes(), 100);
+    }
+
+    #[test]
+    fn what_is_expected_is_part_of_what_is_enough() {
+        let budget = Budget::new(100);
+        let coming = budget.expect(500);
+        assert_eq!((budget.free_bytes(), budget.reserve("first", 120).unwrap_err().least_bytes), (100, 620));
+        let first = budget.reserve("first", 60).unwrap();
+        assert_eq!(budget.refusal("second", 70, budget.held_bytes()).least_bytes, 630);
+        drop(coming);
+        assert_eq!(budget.reserve("second", 500).unwrap_err().least_bytes, 560);
+        drop(first);
     }
 
     #[test]

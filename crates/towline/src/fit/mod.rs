@@ -27,6 +27,7 @@ mod rows;
 mod running;
 mod scores;
 mod settings;
+mod stream_needs;
 mod streaming;
 mod train;
 mod unfinished;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::error::{FitError, refuse};
 use crate::block::Block;
 use crate::budget::{Budget, Reservation};
+use crate::input::text::TextLimits;
 use crate::input::{self, Input, Progress, ReadOptions, RowBatch, RowSource, Unlabelled};
 use crate::model::Model;
 use crate::objective::Targets;
@@ -75,12 +76,15 @@ impl<'a> Scores<'a> {
         kept_bytes: u64,
         budget: &Budget,
     ) -> Result<Self, FitError> {
-        let scorer = Scorer::new(model, budget)?;
-        let (targets, outputs) = (&model.header.objective.targets, scorer.outputs());
+        let targets = &model.header.objective.targets;
         if name != "-" && Path::new(name).is_dir() {
+            // Its columns have weights of their own, so that no table of numbers is needed.
+            let scorer = Scorer::without_table(model, budget)?;
             let rows = Source::Store(FromStore::read(model, &scorer, Path::new(name), kept_bytes, budget)?);
-            return Ok(Scores { targets, outputs, rows });
+            return Ok(Scores { targets, outputs: scorer.outputs(), rows });
         }
+        let scorer = Scorer::new(model, budget)?;
+        let outputs = scorer.outputs();
         let options = ReadOptions { fourier: model.header.fourier, ..options.clone() };
         let source = input::open(&[Input::new(name)], &options, budget, &Progress::default())?;
         if source.features_are_named() != model.header.named_features && model.header.hash_bits.is_none() {
@@ -101,6 +105,18 @@ impl<'a> Scores<'a> {
             return check_fourier(model, &DiskStore::open_within(Path::new(name), budget)?);
         }
         Scores::open(model, name, options, budget)?.next_row().map(drop)
+    }
+
+    /// What scoring the rows of `name` takes at least beside the model in a file, of which nothing is loaded yet, where
+    /// the caller keeps so many bytes of each row.
+    pub fn least_bytes(model: &Path, name: &str, options: &ReadOptions, kept_bytes: u64, budget: &Budget) -> u64 {
+        let outputs = Model::outputs_in(model).unwrap_or(1);
+        if name != "-" && Path::new(name).is_dir() {
+            let store = DiskStore::open_within(name, budget);
+            return store.map_or(0, |store| FromStore::bytes(&store, outputs) + store.shape().rows * kept_bytes);
+        }
+        // Text takes at most half of what is free.
+        2 * TextLimits::least_bytes(options.threads) + input::unpacking_bytes(&Input::new(name), 0)
     }
 
     /// Calls `each` with the rows that are left.
@@ -152,6 +168,13 @@ impl FromInput<'_> {
 }
 
 impl FromStore {
+    /// What the scores of all rows take, with the weights by column and a block.
+    fn bytes(store: &DiskStore, outputs: u64) -> u64 {
+        let shape = store.shape();
+        let per_row = 32 + 8 * (outputs + shape.layout.targets as u64 - 1);
+        shape.rows * per_row + shape.columns * 8 * outputs + store.one_block_bytes()
+    }
+
     fn read(
         model: &Model,
         scorer: &Scorer,
@@ -163,9 +186,7 @@ impl FromStore {
         check_fourier(model, &store)?;
         let (outputs, shape) = (scorer.outputs(), store.shape());
         let further_count = shape.layout.targets as usize - 1;
-        let per_row = 32 + 8 * (outputs + further_count) as u64;
-        let weight_bytes = shape.columns * 8 * outputs as u64;
-        let bytes = shape.rows * per_row + weight_bytes + store.one_block_bytes();
+        let bytes = FromStore::bytes(&store, outputs as u64);
         budget.check("scores in the order of the input", bytes + shape.rows * kept_bytes)?;
         let paid = budget.reserve("scores in the order of the input", bytes)?;
         let (weights, intercepts) = scorer.for_store(store.feature_columns(budget)?)?;

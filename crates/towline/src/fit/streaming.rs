@@ -8,9 +8,10 @@ use super::method::Method;
 use super::objective::Constant;
 use super::regularizer::Regularizer;
 use super::settings::Setting;
+use super::stream_needs;
 use crate::baselines::Baseline;
 use crate::budget::Budget;
-use crate::input::{self, Input, Progress, ReadOptions, RowSource, unpacking_bytes};
+use crate::input::{self, Input, Progress, ReadOptions, RowSource};
 use crate::model::{Model, ModelError};
 use crate::stream::{StreamOptions, StreamReport, Watch, check_rule, stream};
 use crate::task::Task;
@@ -30,9 +31,6 @@ pub struct StreamFit {
     follow: bool,
     folder: PathBuf,
 }
-
-/// What text and rows of a stream take, at least.
-const LEAST_BYTES: u64 = 4 << 20;
 
 /// Settings that have no meaning for a stream.
 const NOT_FOR_STREAMS: [Setting; 8] = [
@@ -221,13 +219,7 @@ impl StreamFit {
         let mut options = self.options(start.is_some())?;
         let progress = Progress::new(input.size_bytes());
         options.progress = Some(progress.clone());
-        // Text and rows take parts of what there is, so that the window of packed data would be refused halfway.
-        let unpacking_bytes = unpacking_bytes(&input, budget);
-        if unpacking_bytes > 0 && unpacking_bytes + LEAST_BYTES > budget.data_bytes() {
-            let refused =
-                budget.refusal("a stream of packed data", unpacking_bytes + LEAST_BYTES, budget.program_bytes());
-            return Err(refused.into());
-        }
+        stream_needs::check(&input, &self.reading, &options, budget)?;
         let source = input::open(&[input], &self.reading, budget, &progress)?;
         Ok(stream(source, &options, start, &self.folder, budget, watch)?)
     }

@@ -8,7 +8,7 @@ use super::recipe::Recipe;
 use crate::baselines;
 use crate::budget::Budget;
 use crate::engine::{After, Cost, Observer, Status, Task, TrainError, TrainOptions, Trained, without_training};
-use crate::index::{Forest, PageCache};
+use crate::index::{Forest, IndexManifest, PageCache};
 use crate::indexed;
 use crate::methods::auto::train_all;
 use crate::store::BlockStore;
@@ -33,8 +33,11 @@ impl Recipe {
             }
             Recipe::Indexed(indexed) => {
                 let Some(store) = data.disk() else { return refuse("an index is that of a store") };
+                let nodes = IndexManifest::read(store.path())?.map_or(0, |manifest| manifest.nodes);
+                let coming = budget.expect(indexed::least_bytes(store, nodes, indexed, budget));
                 let forest = Arc::new(Forest::open(store, budget)?);
                 let mut pages = PageCache::new(forest, budget)?;
+                drop(coming);
                 Ok(indexed::train(store, &mut pages, (&options, indexed), budget, observer)?)
             }
             Recipe::Baseline(options) => Ok(vec![baselines::train(data.store(), options, budget, observer)?]),

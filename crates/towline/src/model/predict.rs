@@ -36,10 +36,22 @@ enum Lookup<'a> {
 /// A table is used while it is at most this many times as large as the list of weights.
 const TABLE_RATIO: u64 = 16;
 
+/// The part of the budget that a table of numbers leaves to rows.
+const ROWS_PART: u64 = 4;
+
 impl<'a> Scorer<'a> {
-    /// Prepares `model`. A table of all numbers is fastest; where there is no room for it, numbers are searched for in
-    /// the model.
+    /// Prepares `model`. A table of all numbers is fastest; where it would leave no room for rows, numbers are searched
+    /// for in the model.
     pub fn new(model: &'a Model, budget: &Budget) -> Result<Self, BudgetError> {
+        Scorer::make(model, true, budget)
+    }
+
+    /// The same without such a table, where each feature is looked up once.
+    pub fn without_table(model: &'a Model, budget: &Budget) -> Result<Self, BudgetError> {
+        Scorer::make(model, false, budget)
+    }
+
+    fn make(model: &'a Model, may_have_table: bool, budget: &Budget) -> Result<Self, BudgetError> {
         let reserve = |bytes| budget.reserve_few("weights by feature", bytes);
         let (outputs, count) = (model.outputs(), model.features.len() as u64);
         let mut weights = Cow::Borrowed(&model.weights[..]);
@@ -47,8 +59,10 @@ impl<'a> Scorer<'a> {
             Features::Numbered(numbers) => {
                 // The largest number of all has no place after it.
                 let places = numbers.last().map_or(0, |&largest| largest.saturating_add(1));
-                let table =
-                    if places / TABLE_RATIO <= count { reserve(places * 8 * outputs as u64).ok() } else { None };
+                let bytes = places.saturating_mul(8 * outputs as u64);
+                let has_room = budget.free_bytes().saturating_sub(bytes) >= budget.data_bytes() / ROWS_PART;
+                let is_dense = may_have_table && places / TABLE_RATIO <= count;
+                let table = if is_dense && has_room { reserve(bytes).ok() } else { None };
                 match table {
                     Some(paid) => {
                         let mut table = vec![0.0; places as usize * outputs];

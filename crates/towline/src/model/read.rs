@@ -36,6 +36,17 @@ impl Model {
         }
     }
 
+    /// How many scores the model in a file gives a row, by its header alone; none where that cannot be read.
+    pub(crate) fn outputs_in(path: &Path) -> Option<u64> {
+        let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|known| known.is_file()))?;
+        let size = file.metadata().ok()?.len();
+        let mut mark = [0; MAGIC.len()];
+        file.read_exact(&mut mark).ok().filter(|()| mark == MAGIC)?;
+        let mut body = Body { source: file, left: size.checked_sub(MAGIC.len() as u64)? };
+        let length = body.u64().ok().filter(|&length| length <= HEADER_BYTES)?;
+        Some(parse_header(&body.take(length).ok()?).ok()?.intercepts.len() as u64)
+    }
+
     /// The reverse of [`Model::to_bytes`]; says what is wrong with bytes that are no model.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model, String> {
         let mut paid = Budget::unlimited().open("the model");
@@ -47,6 +58,9 @@ impl Model {
         })
     }
 }
+
+/// A header of a few thousand classes is not longer.
+const HEADER_BYTES: u64 = 1 << 20;
 
 enum Trouble {
     Io(io::Error),

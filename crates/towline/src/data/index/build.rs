@@ -55,8 +55,9 @@ pub fn build(
     mut seen: impl FnMut(u64),
 ) -> Result<Option<Built>, StoreError> {
     let fan_out = options.fan_out.clamp(2, 1 << 10);
-    let least = Room::least(store, fan_out).bytes;
-    budget.check("indexing", PageWriter::BYTES + ReadAhead::needed_bytes(&**store, 1) + least)?;
+    let least = Room::least(store, fan_out);
+    let beside = PageWriter::BYTES + PageWriter::node_bytes(least.rows) + ReadAhead::needed_bytes(&**store, 1);
+    budget.check("indexing", beside + least.bytes)?;
     let mut out = PageWriter::create(store, budget)?;
     let mut reader = ReadAhead::new(store.clone(), 1, budget)?;
     let room = Room::plan(store, options.tree_rows, fan_out, budget)?;
@@ -115,7 +116,7 @@ impl Room {
         let room = |rows| Room::of(store, rows, fan_out);
         let most = tree_rows.clamp(1, u64::from(u32::MAX) / 2).min(store.shape().rows.max(1));
         let mut rows = most;
-        // A part of the budget stays free for the nodes, whose number is known only in the end.
+        // A part of the budget stays free for the nodes, whose number is known only when the tree is there.
         while room(rows).bytes > budget.free_bytes() / 4 * 3 && rows > LEAST_TREE_ROWS.min(most) {
             rows = (rows / 4 * 3).max(LEAST_TREE_ROWS.min(most));
         }

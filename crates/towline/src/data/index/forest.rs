@@ -79,7 +79,7 @@ impl Forest {
     }
 
     /// All nodes.
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 

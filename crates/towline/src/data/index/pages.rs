@@ -16,6 +16,23 @@ use crate::store::{DiskStore, StoreError};
 
 const PAGES: &str = "pages.dat";
 const TABLE: &str = "nodes.tab";
+/// The buffer in which entries of the table wait.
+const TABLE_BUFFER: usize = 64 << 10;
+
+/// The node table on its way to disk.
+struct Table {
+    out: BufWriter<File>,
+    bytes: u64,
+    checksum: u32,
+}
+
+impl Table {
+    fn write(&mut self, entry: &[u8]) -> std::io::Result<()> {
+        self.bytes += entry.len() as u64;
+        self.checksum = crc32c::crc32c_append(self.checksum, entry);
+        self.out.write_all(entry)
+    }
+}
 
 /// Pages and nodes on their way to disk: they grow in a folder of their own, which is renamed when everything in it
 /// is synced.
@@ -24,8 +41,13 @@ pub struct PageWriter {
     folder: NewFolder,
     out: BufWriter<File>,
     bytes: u64,
-    /// Nodes so far; those without a page yet have `bytes` 0.
-    pub nodes: Vec<Node>,
+    /// Nodes of the tree at hand; those without a page yet have `bytes` 0.
+    nodes: Vec<Node>,
+    /// Nodes of the trees before it, which are in the table.
+    written: u32,
+    table: Table,
+    trees: u64,
+    leaves: u64,
     paid: Reservation,
     scratch: Scratch,
     encoded: Vec<u8>,
@@ -35,8 +57,13 @@ pub struct PageWriter {
 }
 
 impl PageWriter {
-    /// What it takes in the beginning.
-    pub const BYTES: u64 = 1 << 20;
+    /// What it takes besides the nodes of a tree: buffers of both files.
+    pub const BYTES: u64 = (1 << 20) + TABLE_BUFFER as u64;
+
+    /// What the nodes of a tree take that has as many leaves as rows, half of them empty places of a list that grows.
+    pub fn node_bytes(rows: u64) -> u64 {
+        4 * rows * size_of::<Node>() as u64
+    }
 
     /// Begins an index for the store; what an earlier run left unfinished is removed.
     pub fn create(store: &DiskStore, budget: &Budget) -> Result<Self, StoreError> {
@@ -56,13 +83,18 @@ impl PageWriter {
             _ => return Err(StoreError::Foreign { path: path.to_path_buf(), name: FOLDER.to_string() }),
         };
         let folder = NewFolder::create(&target)?;
-        let file = create_in(folder.handle(), PAGES).map_err(StoreError::io(&target, "create a file in it"))?;
+        let create = |name| create_in(folder.handle(), name).map_err(StoreError::io(&target, "create a file in it"));
+        let (pages, table) = (create(PAGES)?, create(TABLE)?);
         Ok(PageWriter {
             store: path.to_path_buf(),
             folder,
-            out: BufWriter::with_capacity(1 << 20, file),
+            out: BufWriter::with_capacity(1 << 20, pages),
             bytes: 0,
             nodes: Vec::new(),
+            written: 0,
+            table: Table { out: BufWriter::with_capacity(TABLE_BUFFER, table), bytes: 0, checksum: 0 },
+            trees: 0,
+            leaves: 0,
             paid,
             scratch: Scratch::default(),
             encoded: Vec::new(),
@@ -73,14 +105,24 @@ impl PageWriter {
 
     /// Adds a node whose page comes later.
     pub fn add(&mut self, node: Node) -> Result<u32, StoreError> {
-        let number = self.nodes.len() as u32;
+        let number = self.next();
         if number == NO_NODE - 1 {
             return Err(StoreError::index(&self.store, "the index would have more than 2^32 nodes"));
         }
-        // The table in memory doubles as it grows, and is written from a copy of its bytes.
-        self.paid.grow_to((1 << 20) + (self.nodes.len() as u64 + 1) * (3 * size_of::<Node>() + ENTRY_BYTES) as u64)?;
+        // The list doubles as it grows.
+        self.paid.grow_to(PageWriter::BYTES + 2 * ((self.nodes.len() + 1) * size_of::<Node>()) as u64)?;
         self.nodes.push(node);
         Ok(number)
+    }
+
+    /// The number that the next node will have.
+    pub fn next(&self) -> u32 {
+        self.written + self.nodes.len() as u32
+    }
+
+    /// A node of the tree at hand.
+    pub fn node(&mut self, number: u32) -> &mut Node {
+        &mut self.nodes[(number - self.written) as usize]
     }
 
     /// Writes the page of a node. Pages come in the order of their nodes.
@@ -92,8 +134,23 @@ impl PageWriter {
         };
         self.out.write_all(&self.encoded).map_err(StoreError::io(&self.store.join(FOLDER).join(PAGES), "write it"))?;
         self.bytes += u64::from(bytes);
-        let node = &mut self.nodes[number as usize];
+        let node = self.node(number);
         (node.bytes, node.rows, node.values) = (bytes, header.rows, header.values);
+        Ok(())
+    }
+
+    /// All pages of the tree at hand are written: its nodes follow, so that memory does not grow with the trees.
+    pub fn end_tree(&mut self) -> Result<(), StoreError> {
+        let mut entry = Vec::with_capacity(ENTRY_BYTES);
+        for node in &self.nodes {
+            entry.clear();
+            node.write(&mut entry);
+            self.table.write(&entry).map_err(StoreError::io(&self.store.join(FOLDER).join(TABLE), "write it"))?;
+        }
+        self.trees += 1;
+        self.leaves += self.nodes.iter().filter(|node| node.is_leaf()).count() as u64;
+        self.written = self.next();
+        self.nodes.clear();
         Ok(())
     }
 
@@ -107,28 +164,29 @@ impl PageWriter {
         let target = self.store.join(FOLDER);
         let pages = target.join(PAGES);
         self.out.flush().and_then(|()| self.out.get_ref().sync_all()).map_err(StoreError::io(&pages, "sync it"))?;
-        let mut table = Vec::with_capacity(self.nodes.len() * ENTRY_BYTES);
-        self.nodes.iter().for_each(|node| node.write(&mut table));
-        write_synced(self.folder.handle(), &target, TABLE, &table)?;
+        let table = &mut self.table;
+        let synced = table.out.flush().and_then(|()| table.out.get_ref().sync_all());
+        synced.map_err(StoreError::io(&target.join(TABLE), "sync it"))?;
         let entry =
             |name: &str, bytes: u64, checksum: u32| FileEntry { name: format!("{FOLDER}/{name}"), bytes, checksum };
         let manifest = IndexManifest {
             version: VERSION,
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             store: StoreFingerprint::of(store.manifest()),
-            trees: self.nodes.iter().filter(|node| node.parent == NO_NODE).count() as u64,
-            nodes: self.nodes.len() as u64,
-            leaves: self.nodes.iter().filter(|node| node.is_leaf()).count() as u64,
+            trees: self.trees,
+            nodes: u64::from(self.written),
+            leaves: self.leaves,
             tree_rows,
             fan_out,
             seed,
-            table: entry(TABLE, table.len() as u64, crc32c::crc32c(&table)),
+            table: entry(TABLE, table.bytes, table.checksum),
             pages: entry(PAGES, self.bytes, 0),
         };
+        let table_bytes = table.bytes;
         let text = sealed(&manifest).map_err(|error| StoreError::index(&self.store, error.to_string()))?;
         write_synced(self.folder.handle(), &target, FILE_NAME, text.as_bytes())?;
         self.folder.handle().sync_all().map_err(StoreError::io(&target, "sync it"))?;
         self.folder.publish(self.old.as_ref())?;
-        Ok((manifest, self.bytes + table.len() as u64 + text.len() as u64))
+        Ok((manifest, self.bytes + table_bytes + text.len() as u64))
     }
 }

@@ -88,7 +88,8 @@ impl Search {
     /// Nothing is settled.
     pub fn new(forest: Arc<Forest>, seed: u64, budget: &Budget) -> Result<Self, BudgetError> {
         let nodes = forest.nodes().len();
-        let paid = budget.reserve("search of the index", Search::needed_bytes(&forest))?;
+        let needed = Search::needed_bytes(nodes as u64, forest.columns() as u64, forest.rows());
+        let paid = budget.reserve("search of the index", needed)?;
         let mut search = Search {
             settled: RowBits::new(forest.rows()),
             left: vec![0; nodes],
@@ -103,10 +104,9 @@ impl Search {
         Ok(search)
     }
 
-    /// Bytes that a search of `forest` takes.
-    pub fn needed_bytes(forest: &Forest) -> u64 {
-        let bytes = forest.nodes().len() * (4 + 2 * size_of::<Bin>()) + 8 * forest.columns();
-        bytes as u64 + RowBits::bytes(forest.rows())
+    /// Bytes that a search takes of an index with so many nodes, for rows with so many columns.
+    pub fn needed_bytes(nodes: u64, columns: u64, rows: u64) -> u64 {
+        nodes * (4 + 2 * size_of::<Bin>() as u64) + 8 * columns + RowBits::bytes(rows)
     }
 
     /// Everything matters again but the rows in `active`.

@@ -80,7 +80,7 @@ impl TreeGrower {
                 members.iter().for_each(|&row| self.page.push_from(rows, row as usize));
             } else {
                 cells.iter().for_each(|cell| self.page.push_from(rows, cell.pivot as usize));
-                out.nodes[number as usize].first_child = out.nodes.len() as u32;
+                out.node(number).first_child = out.next();
             }
             out.write(number, &self.page)?;
             for cell in cells {
@@ -88,7 +88,7 @@ impl TreeGrower {
                 waiting.push_back((child, cell.rows));
             }
         }
-        Ok(())
+        out.end_tree()
     }
 
     fn node(&self, rows: &[u32], parent: u32, least_cosine: f64) -> Node {

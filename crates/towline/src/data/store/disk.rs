@@ -92,11 +92,6 @@ impl DiskStore {
         Columns::stored(&self.features, &self.manifest, budget)
     }
 
-    /// The features of the rows that lie on disk.
-    pub(crate) fn stored_features(&self, budget: &Budget) -> Result<FeatureMap, StoreError> {
-        FeatureMap::read_stored(&self.features, &self.manifest, budget)
-    }
-
     /// Holds every block against its checksums, without decoding it.
     pub(crate) fn check_blocks(&self, budget: &Budget) -> Result<(), StoreError> {
         let largest = self.infos.iter().map(|info| info.stored_bytes).max().unwrap_or(0);

@@ -3,7 +3,7 @@ use crate::budget::Budget;
 use crate::engine::{Task, WarmState};
 use crate::fit::data::Data;
 use crate::fit::error::{FitError, positive, refuse};
-use crate::methods::auto::lambda_max;
+use crate::methods::auto::{lambda_max, point_bytes};
 use crate::objective::Objective;
 
 /// Points as they were asked for.
@@ -96,7 +96,10 @@ fn down(
              name `lambdas`, or several values of `c`"
         ));
     }
-    let zero = lambda_max(data.store(), &Task::new(objective.clone()), budget)?;
+    let store = data.store();
+    let coming = budget.expect(point_bytes(&*store, objective));
+    let zero = lambda_max(store, &Task::new(objective.clone()), budget)?;
+    drop(coming);
     let Some(largest) = zero.largest_lambda else {
         let name = objective.penalty.name();
         return refuse(format!(

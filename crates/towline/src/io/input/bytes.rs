@@ -213,8 +213,8 @@ impl Stream {
 /// them back.
 const BZIP2_BYTES: u64 = 4 << 20;
 
-/// What unpacking a file will take of the budget, judging by its first bytes; nothing is known of a pipe.
-pub fn unpacking_bytes(input: &Input, budget: &Budget) -> u64 {
+/// What unpacking a file will take where so much is free, judging by its first bytes; nothing is known of a pipe.
+pub fn unpacking_bytes(input: &Input, free_bytes: u64) -> u64 {
     let Input::File(path) = input else { return 0 };
     let mut head = [0u8; window::HEADER_BYTES];
     let is_file = std::fs::metadata(path).is_ok_and(|known| known.is_file());
@@ -223,7 +223,7 @@ pub fn unpacking_bytes(input: &Input, budget: &Budget) -> u64 {
     match Compression::of(head) {
         Compression::None | Compression::Gzip => 0,
         Compression::Bzip2 => BZIP2_BYTES,
-        Compression::Zstd => Window::needed_bytes(head, budget.free_bytes()),
+        Compression::Zstd => Window::needed_bytes(head, free_bytes),
     }
 }
 

@@ -92,6 +92,9 @@ impl LineError {
     }
 }
 
+/// A piece of text is not smaller than this.
+const LEAST_PIECE_BYTES: u64 = 16 << 10;
+
 /// Sizes of the reading machinery.
 #[derive(Clone, Copy, Debug)]
 pub struct TextLimits {
@@ -108,8 +111,20 @@ impl TextLimits {
         let threads = threads.max(1);
         // One more batch is in the hands of the consumer.
         let jobs = Self::jobs(threads) as u64 + 1;
-        let piece = budget.data_bytes() / (4 * jobs * BYTES_PER_TEXT_BYTE);
-        TextLimits { threads, piece_bytes: piece.clamp(16 << 10, 512 << 10) as usize }
+        // Where others hold most of it already, half of what is left.
+        let all = (budget.data_bytes() / 4).min(budget.free_bytes() / 2);
+        let piece = all / (jobs * BYTES_PER_TEXT_BYTE);
+        TextLimits { threads, piece_bytes: piece.clamp(LEAST_PIECE_BYTES, 512 << 10) as usize }
+    }
+
+    /// What all pieces take at least.
+    pub fn least_bytes(threads: usize) -> u64 {
+        (Self::jobs(threads.max(1)) as u64 + 1) * LEAST_PIECE_BYTES * BYTES_PER_TEXT_BYTE
+    }
+
+    /// Text that may have been read before its rows come out.
+    pub fn ahead_bytes(&self) -> u64 {
+        Self::jobs(self.threads) as u64 * self.piece_bytes as u64
     }
 
     fn jobs(threads: usize) -> usize {

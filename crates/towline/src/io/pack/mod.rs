@@ -183,7 +183,8 @@ pub fn pack(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
-    let unpacking = inputs.iter().map(|input| crate::input::unpacking_bytes(input, budget)).max().unwrap_or(0);
+    let unpacking =
+        inputs.iter().map(|input| crate::input::unpacking_bytes(input, budget.free_bytes())).max().unwrap_or(0);
     let open = || crate::input::open(inputs, &options.read, budget, progress);
     let sources = inputs.iter().map(|input| source_of(input, &options.read, 0)).collect();
     pack_opened(sources, open, output, (options, unpacking), budget, progress)

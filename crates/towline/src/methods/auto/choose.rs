@@ -44,10 +44,10 @@ impl Choice {
         let shape = store.shape();
         let candidate = match asked {
             Solver::Dual | Solver::Columns => None,
-            Solver::Auto => second_order::candidate(store, objective, None, budget),
+            Solver::Auto => second_order::candidate(store, objective, (None, models), budget),
             solver => {
-                let found = second_order::candidate(store, objective, Some(solver), budget);
-                Some(found.ok_or_else(|| second_order::refusal(store, objective, (solver, true), budget))?)
+                let found = second_order::candidate(store, objective, (Some(solver), models), budget);
+                Some(found.ok_or_else(|| second_order::refusal(store, objective, (solver, true, models), budget))?)
             }
         };
         // Models by scans read the rows one after the other, a few times each; dual coordinate descent reads them for
@@ -99,7 +99,7 @@ impl Choice {
                 (Plan::of_second_order(store, objective, needs, models as u64, budget), models)
             }
             _ => Plan::for_solver(store, objective, asked, models, budget)
-                .map_err(|error| least_of_any(error, store, objective, asked, budget))?,
+                .map_err(|error| least_of_any(error, store, objective, (asked, models), budget))?,
         };
         Ok((plan.because(&self.why), together))
     }
@@ -120,7 +120,7 @@ pub(crate) fn train_alike(
         }
         Choice { candidate: Some(found), .. } => dual_first(store, tasks, &found, options, budget, observer),
         Choice { candidate: None, .. } => by_coordinates(store, tasks, options, budget, observer)
-            .map_err(|error| least_of_any(error, &**store, &tasks[0].objective, options.solver, budget)),
+            .map_err(|error| least_of_any(error, &**store, &tasks[0].objective, (options.solver, tasks.len()), budget)),
     }
 }
 
@@ -144,12 +144,12 @@ fn least_of_any(
     error: TrainError,
     store: &dyn BlockStore,
     objective: &Objective,
-    asked: Solver,
+    (asked, models): (Solver, usize),
     budget: &Budget,
 ) -> TrainError {
     let TrainError::Budget(refused) = &error else { return error };
     let Some(other) = second_order::solver_of(objective).filter(|_| asked == Solver::Auto) else { return error };
-    match second_order::refusal(store, objective, (other, false), budget) {
+    match second_order::refusal(store, objective, (other, false, models), budget) {
         TrainError::Budget(less) if less.least_bytes < refused.least_bytes => less.into(),
         _ => error,
     }

@@ -8,5 +8,6 @@ mod train;
 pub use choose::Choice;
 pub use lambda_max::{LambdaMax, lambda_max};
 pub use own_loss::train_own_loss;
+pub(crate) use path::point_bytes;
 pub use path::{EachPoint, path};
 pub use train::{train, train_all, train_by_newton};

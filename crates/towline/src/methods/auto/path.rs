@@ -10,6 +10,7 @@ use crate::budget::{Budget, BudgetError};
 use crate::engine::{Cost, Observer, PathState, Plan, Solver, Task, TrainError, TrainOptions, Trained};
 use crate::methods::auto::choose::{Choice, finish_by_rows};
 use crate::methods::dual_cd::group::Group;
+use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
 use crate::second_order::{self, Candidate};
 use crate::store::BlockStore;
@@ -33,6 +34,7 @@ pub fn path<E: From<TrainError>>(
     each: &mut EachPoint<E>,
 ) -> Result<Cost, E> {
     let Some(first) = options.tasks.first() else { return Ok(Cost::default()) };
+    let coming = budget.expect(chain.models as u64 * point_bytes(&*store, &first.objective));
     let choice = Choice::new(&*store, &first.objective, options.solver, budget)?;
     let points = options.tasks.len() / chain.models.max(1);
     let shares = points > 1 && options.solver == Solver::Auto && shares_reads(&*store, first, &choice, budget)?;
@@ -45,7 +47,9 @@ pub fn path<E: From<TrainError>>(
         trained.chunks(models).enumerate().try_for_each(|(point, together)| each(point * models, together))?;
         return Ok(Cost::of_all(trained.iter().map(|trained| trained.cost)));
     }
-    let bytes = kept_bytes(&*store, first, budget).map(|bytes| chain.models as u64 * bytes);
+    let bytes = kept_bytes(&*store, first, budget);
+    drop(coming);
+    let bytes = bytes.map(|bytes| chain.models as u64 * bytes);
     let kept = bytes.and_then(|bytes| budget.reserve("the point before", bytes));
     let _paid = kept.map_err(TrainError::from)?;
     let each = &mut |number: usize, trained: &mut Vec<Trained>| each(number, trained);
@@ -70,9 +74,14 @@ fn shares_reads(store: &dyn BlockStore, first: &Task, choice: &Choice, budget: &
     Ok(Scales::of(store, budget)?.is_some_and(|scales| scales.spread() <= ALIKE))
 }
 
+/// Bytes of the vectors that go on from one point to the next.
+pub(crate) fn point_bytes(store: &dyn BlockStore, objective: &Objective) -> u64 {
+    2 * 8 * objective.width() as u64 * (store.shape().columns + 1)
+}
+
 /// Bytes of what goes on from one point to the next.
 fn kept_bytes(store: &dyn BlockStore, task: &Task, budget: &Budget) -> Result<u64, BudgetError> {
     let plan = Plan::for_models(store, &task.objective, 1, budget)?;
-    let duals = if plan.duals_on_disk { 0 } else { store.shape().rows };
-    Ok(8 * task.objective.width() as u64 * (2 * (store.shape().columns + 1) + duals))
+    let duals = if plan.duals_on_disk { 0 } else { 8 * task.objective.width() as u64 * store.shape().rows };
+    Ok(point_bytes(store, &task.objective) + duals)
 }

@@ -30,11 +30,13 @@ impl<L: Loss> Passes<'_, L> {
     pub fn run<R: Online>(self, make: impl FnOnce() -> R) -> Result<Trained, TrainError> {
         let (begin, watch) = (Instant::now(), Watch::new(&self.options.stop, self.options.max_time));
         let blocks = self.store.blocks();
-        let mut reader = ReadAhead::new(self.store.clone(), READ_AHEAD, self.budget)?;
         let length = self.store.shape().columns as usize + 1;
         let most_rows = blocks.iter().map(|block| u64::from(block.rows)).max().unwrap_or(0);
         let ids = 4 * (most_rows + blocks.len() as u64);
-        let _paid = self.budget.reserve("weights", self.options.method.vectors() * 8 * length as u64 + ids)?;
+        let bytes = self.options.method.vectors() * 8 * length as u64 + ids;
+        self.budget.check("weights and blocks", bytes + ReadAhead::needed_bytes(&*self.store, READ_AHEAD))?;
+        let mut reader = ReadAhead::new(self.store.clone(), READ_AHEAD, self.budget)?;
+        let _paid = self.budget.reserve("weights", bytes)?;
 
         let objective = &self.options.objective;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.options.seed);

@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::IndexedOptions;
-use super::rounds::vector_bytes;
+use super::enough::{fixed_bytes, least_bytes};
 use super::run::{Common, Run, Wants};
 use super::solve::{BlockSolver, DualSweeps, NewtonSteps};
-use crate::bits::RowBits;
 use crate::budget::Budget;
 use crate::engine::{
     CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
     WeightsNow, unlearnt_by_scan,
 };
-use crate::index::{PageCache, Search};
+use crate::index::PageCache;
 use crate::loss::{AnyLoss, Loss};
 use crate::machine;
 use crate::methods::auto::{train as by_blocks, train_by_newton};
@@ -48,9 +47,9 @@ pub fn train(
     let _paid = budget.reserve_few("weights of all models", 8 * (shown * options.tasks.len()) as u64)?;
     let mut seen = Seen { observer, models: vec![vec![0.0; shown]; options.tasks.len()], costs: Vec::new(), which: 0 };
     let free_bytes = budget.free_bytes() + pages.held_bytes();
-    let forest = pages.forest();
-    let fixed =
-        vector_bytes(columns as u64, indexed.primal) + Search::needed_bytes(forest) + RowBits::bytes(forest.rows());
+    let nodes = pages.forest().nodes().len() as u64;
+    budget.check("training with an index", least_bytes(store, nodes, indexed, budget))?;
+    let fixed = fixed_bytes(store, nodes, indexed);
     let most = (free_bytes / FIXED_PART / fixed.max(1)).max(1) as usize;
     let mut trained: Vec<Trained> = Vec::with_capacity(options.tasks.len());
     for tasks in options.tasks.chunk_by(|a, b| a.objective.loss == b.objective.loss).flat_map(|all| all.chunks(most)) {

@@ -10,6 +10,7 @@
 //! it computes the gap of the convex problem and F_s exactly, and rows that were overlooked become active.
 mod active;
 mod begin;
+mod enough;
 mod fallback;
 mod group;
 mod rounds;
@@ -18,6 +19,7 @@ mod scan;
 mod segment;
 mod solve;
 
+pub(crate) use enough::least_bytes;
 pub use group::train;
 
 use crate::loss::AnyLoss;

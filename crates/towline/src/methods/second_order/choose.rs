@@ -123,11 +123,12 @@ pub fn solver_of(objective: &Objective) -> Option<Solver> {
     all.into_iter().find(|&solver| can_train(solver, objective))
 }
 
-/// The solver of second order, or the one that was asked for, if it can minimise `objective` within the budget.
+/// The solver of second order, or the one that was asked for, if it can minimise `objective` within the budget for so
+/// many models, one after the other.
 pub fn candidate(
     store: &dyn BlockStore,
     objective: &Objective,
-    asked: Option<Solver>,
+    (asked, models): (Option<Solver>, usize),
     budget: &Budget,
 ) -> Option<Candidate> {
     // Who asks for Newton's method may mean a convex problem of a loss that is cut off.
@@ -140,8 +141,9 @@ pub fn candidate(
     let shape = store.shape();
     // Where nobody has said how much there is, matrices that nobody has asked for leave the machine usable.
     let most = if asked.is_none() && budget.is_unlimited() { default_memory_bytes() } else { u64::MAX };
+    let others = ReadAhead::needed_bytes(store, READ_AHEAD) + needs::finished_bytes(&shape, solver, objective, models);
     let room = Room {
-        free: budget.free_bytes().min(most).saturating_sub(ReadAhead::needed_bytes(store, READ_AHEAD)),
+        free: budget.free_bytes().min(most).saturating_sub(others),
         resident: match store.resident() {
             Some(_) => 0,
             None => shape.layout.resident_bytes(shape.rows, shape.values),

@@ -1,6 +1,6 @@
 //! What these solvers cannot do, and what can.
 use super::choose::{can_train, solver_of};
-use super::needs::least_bytes;
+use super::needs::{finished_bytes, least_bytes};
 use crate::budget::Budget;
 pub use crate::engine::SecondOrderError;
 use crate::engine::{READ_AHEAD, Solver, TrainError};
@@ -44,12 +44,14 @@ pub fn can_use_newton(objective: &Objective) -> Result<(), NewtonError> {
 pub(crate) fn refusal(
     store: &dyn BlockStore,
     objective: &Objective,
-    (asked, is_asked): (Solver, bool),
+    (asked, is_asked, models): (Solver, bool, usize),
     budget: &Budget,
 ) -> TrainError {
     if can_train(asked, objective) {
-        let least = least_bytes(&store.shape(), asked, objective, is_asked);
-        let needed = least.saturating_add(ReadAhead::needed_bytes(store, READ_AHEAD));
+        let shape = store.shape();
+        let least = least_bytes(&shape, asked, objective, is_asked);
+        let others = ReadAhead::needed_bytes(store, READ_AHEAD) + finished_bytes(&shape, asked, objective, models);
+        let needed = least.saturating_add(others);
         return budget.refusal("this solver", needed, budget.held_bytes()).into();
     }
     let other = solver_of(objective).map_or("auto", Solver::name);

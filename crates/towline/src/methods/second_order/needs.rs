@@ -41,6 +41,13 @@ pub fn model_bytes(shape: &Shape, chosen: &Candidate, objective: &Objective) -> 
     }
 }
 
+/// Bytes of the weights of models that are done while the last of so many trains.
+pub fn finished_bytes(shape: &Shape, solver: Solver, objective: &Objective, models: usize) -> u64 {
+    let weights = 8 * objective.width() as u64 * (shape.columns + 1);
+    // Those of normal equations come all at once.
+    if solver == Solver::Gram { 0 } else { weights.saturating_mul(models as u64 - 1) }
+}
+
 /// Bytes of memory that a solver takes at least, where rows are not in memory. Multipliers by conjugate gradients are
 /// for those who ask.
 pub fn least_bytes(shape: &Shape, solver: Solver, objective: &Objective, is_asked: bool) -> u64 {
@@ -114,6 +121,11 @@ pub fn needs(store: &dyn BlockStore, objective: &Objective, chosen: &Candidate, 
         resident_rows,
         resident_bytes,
         in_memory,
-        least_bytes: least.saturating_add(ReadAhead::needed_bytes(store, READ_AHEAD)),
+        least_bytes: least.saturating_add(ReadAhead::needed_bytes(store, READ_AHEAD)).saturating_add(finished_bytes(
+            &shape,
+            solver,
+            objective,
+            models as usize,
+        )),
     }
 }

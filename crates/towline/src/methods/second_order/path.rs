@@ -64,7 +64,8 @@ pub fn train_path(
     let width = tasks[0].objective.width() as u64;
     rows.scanning = rows.scanning.with_outputs(width);
     let weights = 8 * width * (shape.columns + 1);
-    let _finished = budget.reserve("weights of models that are done", weights * (tasks.len() as u64 - 1))?;
+    let finished = needs::finished_bytes(&shape, chosen.solver, &tasks[0].objective, tasks.len());
+    let _finished = budget.reserve("weights of models that are done", finished)?;
     // Of a path, the last point keeps its dual variables; those of one model are among what the solver needs.
     let is_path = models < tasks.len();
     let of_model = 8 * width * shape.rows;

@@ -41,7 +41,8 @@ pub(crate) fn train_from(
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
     let options = limits.options();
-    let _paid = budget.reserve_few("weights and outliers", own_bytes(&*store))?;
+    budget.check("a truncated loss", least_bytes(&*store, budget))?;
+    let _paid = budget.reserve("weights and outliers", own_bytes(&*store))?;
     let _duals_paid = budget.reserve("dual variables to start from", series_dual_bytes(&*store, budget)?)?;
     let reached = origin.reached();
     let mut series = Series::begin(&store, (limits, task), origin, budget)?;
@@ -135,6 +136,12 @@ pub(crate) fn fits(store: &dyn BlockStore, bytes: u64) -> bool {
     let Ok(_paid) = budget.reserve("weights and outliers", own_bytes(store)) else { return false };
     let duals = series_dual_bytes(store, &budget).and_then(|bytes| Ok(budget.reserve("dual variables", bytes)?));
     duals.is_ok_and(|_paid| Plan::new(store, &budget).is_ok())
+}
+
+/// What a series by blocks takes at least.
+pub(crate) fn least_bytes(store: &dyn BlockStore, budget: &Budget) -> u64 {
+    let least = Plan::new(store, budget).map_or_else(|refused| refused.least_bytes, |plan| plan.least_bytes);
+    own_bytes(store) + least.saturating_sub(budget.held_bytes())
 }
 
 /// The weights of the last two problems, and who is an outlier under each.

@@ -111,6 +111,9 @@ impl<'a> Judge<'a> {
         Ok(Judge { targets, chances, threshold: None, seen, now: Vec::new(), paid })
     }
 
+    /// The most that is kept of a row, whatever the targets.
+    pub const MOST_ROW_BYTES: u64 = ROW_BYTES;
+
     /// What is kept of each row of such targets.
     pub fn row_bytes(targets: &Targets) -> u64 {
         if matches!(targets, Targets::Binary { .. } | Targets::OneOf { .. }) { ROW_BYTES } else { 0 }
