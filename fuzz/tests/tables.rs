@@ -64,3 +64,12 @@ fn table_bytes() {
         rows(&path);
     });
 }
+
+/// A file of 648 bytes that says it has 25,769,803,788 rows of no columns.
+#[test]
+fn rows_without_columns_are_refused() {
+    let folder = scratch();
+    let path = folder.path().join("table");
+    std::fs::write(&path, include_bytes!("tables/rows-without-columns.arrows")).expect("a file");
+    assert_eq!(rows(&path), None);
+}

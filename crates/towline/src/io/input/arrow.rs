@@ -204,10 +204,21 @@ impl Current {
             self.given = 0;
             self.batch = None;
             let Some(batch) = self.batches.next()? else { return Ok(false) };
+            self.check_rows(&batch)?;
             self.step = (target_bytes / rows::bytes_per_row(&batch)).clamp(1, 1 << 16) as usize;
             self.batch = Some(batch);
         }
         Ok(true)
+    }
+
+    /// Refuses a batch that has more rows than bits: without columns a few bytes may say that there are any number.
+    fn check_rows(&self, batch: &RecordBatch) -> Result<(), InputError> {
+        let most = (batch.get_array_memory_size() as u64 + 1).saturating_mul(8);
+        if batch.num_rows() as u64 <= most {
+            return Ok(());
+        }
+        let problem = format!("a batch has {} rows and no columns that hold so many", batch.num_rows());
+        Err(InputError::file(&self.name, problem, "make the file again"))
     }
 
     /// The next rows to convert.
