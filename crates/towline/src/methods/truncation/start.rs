@@ -17,6 +17,8 @@ use crate::store::{BlockId, BlockStore, MemoryStore, ReadBuffers, StoreError};
 
 /// Rows of a block of the sample: many small ones need little memory to be read ahead.
 const SAMPLE_BLOCK: usize = 512;
+/// Bytes of such a block, about, where rows are long.
+const SAMPLE_BLOCK_BYTES: u64 = 256 << 10;
 /// The sample takes at most this part of the free budget: it is held twice, and some of it is read ahead.
 const SAMPLE_PART: u64 = 4;
 
@@ -123,7 +125,8 @@ fn draw(
             if !is_drawn {
                 continue;
             }
-            if sample.last().is_none_or(|last: &Block| last.rows() == SAMPLE_BLOCK) {
+            let is_full = |last: &Block| last.rows() == SAMPLE_BLOCK || last.resident_bytes() >= SAMPLE_BLOCK_BYTES;
+            if sample.last().is_none_or(is_full) {
                 sample.push(Block::new(shape.layout, shape.columns as usize));
             }
             if let Some(last) = sample.last_mut() {
