@@ -80,16 +80,6 @@ impl Weights for Lean {
 impl Link for Lean {
     const IS_PROXIMAL: bool = false;
 
-    fn see(&mut self, _rows: &[RowState]) {}
-
-    fn sweeps(&self) -> u32 {
-        1
-    }
-
-    fn advance(&mut self) -> f64 {
-        0.0
-    }
-
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         // Before the first step w may have to follow dual variables that came from elsewhere.
         let sums = self.steps == 0 && !self.is_summed;
@@ -149,10 +139,6 @@ impl Link for Lean {
         &self.w
     }
 
-    fn to_save(&self) -> &[f64] {
-        &[]
-    }
-
     fn into_weights(self) -> Vec<f64> {
         self.w
     }
@@ -161,17 +147,11 @@ impl Link for Lean {
         self.w[column]
     }
 
-    fn rest(&mut self) {}
-
     fn begin_at(&mut self, columns: &[u32], weights: &[f64], _sums: &[f64]) {
         self.w.fill(0.0);
         let last = self.w.len() - 1;
         for (j, &w) in columns.iter().map(|&j| j as usize).chain([last]).zip(weights) {
             self.w[j] = w;
         }
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
     }
 }

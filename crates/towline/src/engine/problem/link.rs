@@ -6,20 +6,27 @@ use crate::loss::Loss;
 use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
-/// Weights that follow v, with all that a run asks of them between sweeps.
+/// Weights that follow v, with all that a run asks of them between sweeps. What has a default is for the proximal point
+/// method: without it, weights are the sum and there is no centre.
 pub trait Link: Weights + Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     const IS_PROXIMAL: bool;
 
     /// Rows have come: the first ones tell what the data is like.
-    fn see(&mut self, rows: &[RowState]);
+    fn see(&mut self, rows: &[RowState]) {
+        let _ = rows;
+    }
 
     /// Sweeps over all rows before the proximal centre moves.
-    fn sweeps(&self) -> u32;
+    fn sweeps(&self) -> u32 {
+        1
+    }
 
     /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
     /// before, as a part of their norm.
-    fn advance(&mut self) -> f64;
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
 
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without
     /// their signs.
@@ -51,7 +58,9 @@ pub trait Link: Weights + Send {
     fn weights(&self) -> &[f64];
 
     /// Weights that a checkpoint needs besides the dual variables.
-    fn to_save(&self) -> &[f64];
+    fn to_save(&self) -> &[f64] {
+        &[]
+    }
 
     /// The same as [`weights`](Self::weights), for good.
     fn into_weights(self) -> Vec<f64>;
@@ -60,14 +69,16 @@ pub trait Link: Weights + Send {
     fn sum_of(&self, column: usize) -> f64;
 
     /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at), where that can tell it again.
-    fn rest(&mut self);
+    fn rest(&mut self) {}
 
     /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
     /// others are 0. `sums` are v there. A scan sums v anew.
     fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]);
 
     /// v, for good, unless it is the weights.
-    fn sums(&mut self) -> Vec<f64>;
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
+    }
 }
 
 /// `w = v`, for R = ½‖w‖².
@@ -136,16 +147,6 @@ impl Weights for Identity {
 impl Link for Identity {
     const IS_PROXIMAL: bool = false;
 
-    fn see(&mut self, _rows: &[RowState]) {}
-
-    fn sweeps(&self) -> u32 {
-        1
-    }
-
-    fn advance(&mut self) -> f64 {
-        0.0
-    }
-
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.v.fill(0.0);
         (self.scan, self.certified) = (Scan::default(), false);
@@ -184,10 +185,6 @@ impl Link for Identity {
         &self.w
     }
 
-    fn to_save(&self) -> &[f64] {
-        &[]
-    }
-
     /// Those that were certified, not those that were summed anew: where columns differ by many orders of magnitude,
     /// rounding leaves them far apart.
     fn into_weights(self) -> Vec<f64> {
@@ -198,17 +195,11 @@ impl Link for Identity {
         self.w[column]
     }
 
-    fn rest(&mut self) {}
-
     fn begin_at(&mut self, columns: &[u32], weights: &[f64], _sums: &[f64]) {
         self.w.fill(0.0);
         let last = self.w.len() - 1;
         for (j, &w) in columns.iter().map(|&j| j as usize).chain([last]).zip(weights) {
             self.w[j] = w;
         }
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
     }
 }

@@ -22,14 +22,20 @@ pub trait MultiOutput: Send {
     fn curvature(&self, sq_norm: f64) -> f64;
 
     /// Rows have come, with these weights and squared norms: the first ones tell what the data is like.
-    fn see(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>);
+    fn see(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
+        let _ = rows;
+    }
 
     /// Sweeps over all rows before the proximal centre moves.
-    fn sweeps(&self) -> u32;
+    fn sweeps(&self) -> u32 {
+        1
+    }
 
     /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
     /// before, as a part of their norm.
-    fn advance(&mut self) -> f64;
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
 
     /// Begins a scan. Where an intercept asks for dual variables that add up to 0 for each output, also says what they
     /// add up to.
@@ -53,13 +59,17 @@ pub trait MultiOutput: Send {
     fn weights(&self) -> &[f64];
 
     /// Weights that a checkpoint needs besides the dual variables.
-    fn to_save(&self) -> &[f64];
+    fn to_save(&self) -> &[f64] {
+        &[]
+    }
 
     /// The same as [`weights`](Self::weights), for good.
     fn into_weights(self) -> Vec<f64>;
 
     /// V, for good, unless it is the weights.
-    fn sums(&mut self) -> Vec<f64>;
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
+    }
 }
 
 /// `W = V`, for R = ½‖W‖².
@@ -147,16 +157,6 @@ impl MultiOutput for Plain {
         sq_norm
     }
 
-    fn see(&mut self, _rows: impl ExactSizeIterator<Item = (f64, f64)>) {}
-
-    fn sweeps(&self) -> u32 {
-        1
-    }
-
-    fn advance(&mut self) -> f64 {
-        0.0
-    }
-
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
         self.v.fill(0.0);
         self.certified = false;
@@ -192,16 +192,8 @@ impl MultiOutput for Plain {
         &self.w
     }
 
-    fn to_save(&self) -> &[f64] {
-        &[]
-    }
-
     /// Those that were certified, not those that were summed anew.
     fn into_weights(self) -> Vec<f64> {
         if self.certified { self.v } else { self.w }
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
     }
 }
