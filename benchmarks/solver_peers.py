@@ -41,12 +41,12 @@ def objective(loss, c, x, y, w):
 
 
 def best_of(run, most=3, enough=1.0):
-    """The shortest of a few runs, and what the last one found."""
+    """Seconds of the processor of the shortest of a few runs, and what the last one found."""
     seconds = []
     while len(seconds) < most and sum(seconds) < enough:
-        begin = time.perf_counter()
+        begin = time.process_time()
         found = run()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     return min(seconds), found
 
 

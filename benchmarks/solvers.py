@@ -12,9 +12,10 @@ One thread for everybody. What is measured, one part per name:
            the gap is 1e-6 or --max-time is over. A cell is met if the gap is reached within 60 s or 100 scans. Seconds
            are those of training as towline says, reading the store included. Of several classes the worst gap counts.
   peers    LIBLINEAR at its default tolerance, solving only, no intercept; of its solvers for a loss the one that does
-           best against Towline. Towline: seconds in solving and certifying until a certificate has the objective of
+           best against Towline. Towline: seconds in solving and certifying until its weights have the objective of
            LIBLINEAR, which NumPy computes from its weights. Times under a millisecond count as one. Where it is not
-           reached within 1.5 times LIBLINEAR's time and 5 s, that time counts.
+           reached within 1.5 times LIBLINEAR's time and 5 s, that time counts. Seconds are those of the processor:
+           what the clock says, times the part of a processor that the run had.
   ridge    ridge and least squares against Ridge(solver="cholesky") of scikit-learn, all rows in memory.
   lasso    a path of 100 lambdas and 10 folds, a tenth of the rows in memory, against LassoCV with all memory.
   choice   `auto` against each of the solvers that it chooses from, no intercept, gap 1e-6; must be at most 1.3 times as
