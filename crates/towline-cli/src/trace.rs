@@ -66,7 +66,7 @@ impl Watcher {
             "visits": cost.visits,
             "bytes_read": cost.bytes_read,
             "dual_objective": step.dual_objective,
-            "objective": step.certificate.map(|certificate| certificate.objective),
+            "objective": step.objective,
             "relative_gap": step.certificate.map(|certificate| certificate.relative_gap()),
             "gap_estimate": step.gap_estimate,
             "solve_seconds": cost.solve_seconds,

@@ -57,7 +57,7 @@ fn described<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
     facts.set_item("bytes_read", step.cost.bytes_read)?;
     facts.set_item("seconds", step.cost.seconds)?;
     facts.set_item("dual_objective", step.dual_objective)?;
-    facts.set_item("objective", step.certificate.map(|certificate| certificate.objective))?;
+    facts.set_item("objective", step.objective)?;
     let gap = step.gap_estimate.or(step.certificate.map(|certificate| certificate.relative_gap()));
     facts.set_item("gap", gap)?;
     Ok(facts)

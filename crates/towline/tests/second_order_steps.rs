@@ -85,6 +85,43 @@ fn each_step_is_told_and_can_be_the_last() {
 }
 
 #[test]
+fn the_objective_is_told_before_it_is_certified() {
+    for name in ["logistic", "squared-hinge", "hinge", "huber"] {
+        // Weights of a sample have another objective, which is not told.
+        for count in [300, 5000] {
+            let store = dense(loss(name), count, 10);
+            let mut seen = Counts::new(usize::MAX, 11);
+            let found = run(&store, Task::new(objective(loss(name), 10.0, 1.0, None)), 1e-8, &mut seen);
+            let told: Vec<f64> = seen.steps.iter().filter_map(|step| step.objective).collect();
+            let early = seen.steps.iter().filter(|step| step.certificate.is_none() && step.objective.is_some()).count();
+            assert!(early >= 2, "{name}: {early} of {} steps", seen.steps.len());
+            let bound = found.certificate.dual_objective * (1.0 - 1e-9);
+            assert!(told.iter().all(|told| *told >= bound), "{name}: {told:?} {bound}");
+            assert_eq!(told.last(), Some(&found.certificate.objective), "{name}");
+        }
+    }
+}
+
+/// So many columns that a Hessian takes longer than a gradient: it follows from the one before.
+#[test]
+fn a_hessian_follows_from_the_one_before() {
+    for (name, solver) in
+        [("squared-hinge", Solver::Newton), ("hinge", Solver::Multipliers), ("logistic", Solver::Newton)]
+    {
+        let store = dense(loss(name), 1500, 420);
+        let by = |solver: Solver, tolerance: f64| {
+            let task = TrainOptions::of(Task::new(objective(loss(name), 10.0, 1.0, None)));
+            let options = TrainOptions { tolerance, solver, max_passes: 2000, ..task };
+            let found = train(store.clone(), &options, &Budget::unlimited(), &mut ()).unwrap();
+            assert_eq!((found.status, found.solver), (Status::Converged, solver), "{name}");
+            found.certificate
+        };
+        let (a, b) = (by(solver, 1e-8), by(Solver::Dual, 1e-5));
+        assert!(a.dual_objective <= b.objective && b.dual_objective <= a.objective, "{name}: {a:?} {b:?}");
+    }
+}
+
+#[test]
 fn sums_over_rows_stop_on_the_way() {
     let squared = loss("squared");
     let store = dense(squared, 60_000, 60);

@@ -17,6 +17,8 @@ pub struct Step {
     pub cost: Cost,
     /// D as the sum of gains, without a scan; none from a method without dual variables.
     pub dual_objective: Option<f64>,
+    /// The objective of the weights that the run would end with now, certified or not, where it is known.
+    pub objective: Option<f64>,
     /// The relative gap between the weights with which the last pass began and this dual objective, where it was
     /// computed.
     pub gap_estimate: Option<f64>,

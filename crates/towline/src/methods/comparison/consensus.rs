@@ -188,7 +188,8 @@ impl<'a, L: Loss> Consensus<'a, L> {
             if self.cost.visits == 0 {
                 return Err(TrainError::NoWeight);
             }
-            let step = Step { cost: self.cost, dual_objective: None, gap_estimate: None, certificate: None };
+            let step =
+                Step { cost: self.cost, dual_objective: None, objective: None, gap_estimate: None, certificate: None };
             self.observer.step(&step, &WeightsNow { models: &[&self.w] });
             if let Some(status) = stop {
                 break status;
@@ -345,7 +346,8 @@ impl<'a, L: Loss> Consensus<'a, L> {
         self.cost.certify_seconds = certifying.elapsed().as_secs_f64();
         self.cost.seconds = self.begin.elapsed().as_secs_f64();
         let (cost, baseline) = (self.cost, Some(self.options.method));
-        let step = Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) };
+        let objective = Some(certificate.objective);
+        let step = Step { cost, dual_objective: None, objective, gap_estimate: None, certificate: Some(certificate) };
         self.observer.step(&step, &WeightsNow { models: &[&self.w] });
         let (duals, sums) = (Duals::in_memory(0), Vec::new());
         Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline })

@@ -79,7 +79,7 @@ impl<L: Loss> Passes<'_, L> {
                 return Err(TrainError::Diverged { method: self.options.method.name() });
             }
             self.observer.step(
-                &Step { cost, dual_objective: None, gap_estimate: None, certificate: None },
+                &Step { cost, dual_objective: None, objective: None, gap_estimate: None, certificate: None },
                 &WeightsNow { models: &[&w] },
             );
             if cost.visits == 0 {
@@ -98,8 +98,9 @@ impl<L: Loss> Passes<'_, L> {
         let certificate = self.certify(&mut reader, &w, &mut cost)?;
         cost.certify_seconds = certifying.elapsed().as_secs_f64();
         cost.seconds = begin.elapsed().as_secs_f64();
+        let objective = Some(certificate.objective);
         self.observer.step(
-            &Step { cost, dual_objective: None, gap_estimate: None, certificate: Some(certificate) },
+            &Step { cost, dual_objective: None, objective, gap_estimate: None, certificate: Some(certificate) },
             &WeightsNow { models: &[&w] },
         );
         let baseline = Some(self.options.method);

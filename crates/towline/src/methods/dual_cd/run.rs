@@ -331,11 +331,13 @@ impl<'a> Run<'a> {
         cost.seconds = self.limits.seconds();
         let certificates: Option<Vec<Certificate>> = learners.iter().map(|learner| learner.certificate).collect();
         let estimates: Option<Vec<f64>> = learners.iter().map(|learner| learner.gap_estimate).collect();
+        let certificate = certificates.and_then(|all| Certificate::total(&all));
         let step = Step {
             cost,
             dual_objective: Some(learners.iter().map(|learner| learner.dual_objective).sum()),
             gap_estimate: estimates.and_then(|all| all.into_iter().reduce(f64::max)),
-            certificate: certificates.and_then(|all| Certificate::total(&all)),
+            objective: certificate.map(|certificate| certificate.objective),
+            certificate,
         };
         let models: Vec<&[f64]> = learners.iter().map(Learner::weights).collect();
         self.observer.step(&step, &WeightsNow { models: &models });

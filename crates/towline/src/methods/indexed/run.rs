@@ -304,5 +304,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
 
 fn see(observer: &mut dyn Observer, cost: Cost, certificate: Option<Certificate>, w: &[f64]) {
     let dual_objective = certificate.map(|certificate| certificate.dual_objective);
-    observer.step(&Step { cost, dual_objective, gap_estimate: None, certificate }, &WeightsNow { models: &[w] });
+    let objective = certificate.map(|certificate| certificate.objective);
+    let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate };
+    observer.step(&step, &WeightsNow { models: &[w] });
 }

@@ -36,7 +36,7 @@ impl Run<'_, '_> {
             return session.finish(rows, duals, status).map(Err);
         }
         let count = rows.count().unwrap_or(0);
-        Ok(Ok(rows.every(count, count)))
+        Ok(Ok(rows.every(count, count, 0.0)))
     }
 
     /// The squared loss: equations of rows by rows.

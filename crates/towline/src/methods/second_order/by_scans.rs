@@ -10,9 +10,9 @@ use super::one_output::Quadratic;
 use super::piecewise::{self, Turn};
 use super::reach::Metric;
 use super::rows::TaskRows;
-use super::sample::{GOOD_START, from_sample};
+use super::sample::{GOOD_START, Samples, from_sample};
 use super::scanning::{Rows, Scanning};
-use super::session::Session;
+use super::session::{Estimate, Session};
 use super::working_set::WorkingSet;
 use super::{gram::Gram, multipliers};
 use crate::budget::Budget;
@@ -81,9 +81,9 @@ pub fn train<L: PiecewiseLinear>(
     let is_near = session.relative_gap() <= GOOD_START;
     let sizes = (w.len() as u64, more, room);
     let (mut metric, mut is_known) = (Metric::new(part.ridge, len), false);
-    let w = from_sample(w, rows, sizes, budget, |mut w, some| {
+    let w = from_sample(w, rows, sizes, budget, |mut w, Samples { some, .. }| {
         if !is_near {
-            let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
+            let stop = |w: &[f64], known: Estimate| session.iterated(0.0, Some(w), Estimate::of_gap(known.gap));
             w = multipliers::solve(
                 loss,
                 part,
@@ -171,7 +171,7 @@ impl<L: PiecewiseLinear> Run<'_, L> {
             if self.turn == MOST_STALLS {
                 break;
             }
-            let found = self.solve(FURTHER * tolerance, &mut |_, _| session.iterated(0.0, None, f64::NAN))?;
+            let found = self.solve(FURTHER * tolerance, &mut |_, _| session.iterated(0.0, None, Estimate::NONE))?;
             before = found.promised.map(|promised| (value, promised));
             self.set.positions().iter().zip(&found.duals).for_each(|(&at, beta)| self.duals[at as usize] = *beta);
             self.w = found.w;
@@ -208,9 +208,10 @@ impl<L: PiecewiseLinear> Run<'_, L> {
     }
 
     /// The minimum with all other rows straight, if that is near; else with parabolas for them.
-    fn solve(&self, tolerance: f64, stop: &mut dyn FnMut(&[f64], f64) -> bool) -> Result<Found, TrainError> {
+    fn solve(&self, tolerance: f64, stop: &mut dyn FnMut(&[f64], Estimate) -> bool) -> Result<Found, TrainError> {
         let radius = self.set.radius();
-        let mut stop_or_far = |w: &[f64], gap: f64| stop(w, gap) || self.metric.distance(w, &self.w) > TOO_FAR * radius;
+        let mut stop_or_far =
+            |w: &[f64], known: Estimate| stop(w, known) || self.metric.distance(w, &self.w) > TOO_FAR * radius;
         let found = self.minimise(None, tolerance, &mut stop_or_far)?;
         if radius == f64::INFINITY || self.metric.distance(&found.w, &self.w) <= TRUSTED * radius {
             return Ok(found);
@@ -222,7 +223,7 @@ impl<L: PiecewiseLinear> Run<'_, L> {
         &self,
         tau: Option<f64>,
         tolerance: f64,
-        stop: &mut dyn FnMut(&[f64], f64) -> bool,
+        stop: &mut dyn FnMut(&[f64], Estimate) -> bool,
     ) -> Result<Found, TrainError> {
         let straight = self.set.straight();
         let (mut shift, mut constant) = (straight.shift.clone(), straight.constant);

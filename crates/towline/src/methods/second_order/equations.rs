@@ -77,6 +77,13 @@ impl<'a> Equations<'a> {
         }
     }
 
+    /// Adds δ x xᵀ for a row that has been added before, where the whole matrix is there.
+    pub fn change(&mut self, row: Row, bias: f64, delta: f64) {
+        if let Equations::Exact(gram, _) = self {
+            gram.change(row, &[bias], delta);
+        }
+    }
+
     /// Replaces `rhs` by what the last factor makes of it.
     pub fn solve_as_before(&self, rhs: &mut [f64]) {
         if let Equations::Exact(_, factor) = self {

@@ -2,7 +2,7 @@
 use super::least_squares::{self, LeastSquares, Solved};
 use super::moments::{Moments, Parts};
 use super::rows::StoreRows;
-use super::session::Session;
+use super::session::{Estimate, Session};
 use crate::budget::Budget;
 use crate::engine::{Certificate, Limits, Observer, Solver, Status, Task, TrainError, Trained};
 
@@ -17,7 +17,7 @@ pub fn train(
     let shape = rows.store().shape();
     let mut session = Session::new(&tasks[0], Solver::Gram, rows, limits, &mut *observer);
     let on_the_way = || {
-        session.iterated(0.0, None, f64::NAN);
+        session.iterated(0.0, None, Estimate::NONE);
         match limits.look() {
             Some(Status::Interrupted) => Err(TrainError::Stopped(Status::Interrupted)),
             _ => Ok(()),

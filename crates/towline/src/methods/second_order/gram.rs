@@ -20,6 +20,8 @@ pub struct Gram {
     lower: Vec<f64>,
     panel: Vec<f64>,
     filled: usize,
+    /// Whether the rows of the panel are subtracted.
+    is_negative: bool,
     /// Of the row at hand.
     entries: Vec<(u32, f64)>,
     dense: bool,
@@ -75,19 +77,32 @@ impl Gram {
     pub fn new(size: usize, len: f64) -> Self {
         let dense = Gram::is_dense(size, len);
         let panel = if dense { vec![0.0; size * PANEL_ROWS] } else { Vec::new() };
-        Gram { size, lower: vec![0.0; size * size], panel, filled: 0, entries: Vec::new(), dense }
+        Gram { size, lower: vec![0.0; size * size], panel, filled: 0, is_negative: false, entries: Vec::new(), dense }
     }
 
     /// Makes it 0.
     pub fn clear(&mut self) {
         self.lower.fill(0.0);
-        self.filled = 0;
+        (self.filled, self.is_negative) = (0, false);
     }
 
     /// Adds θ x xᵀ for a row and more columns behind its own; θ ≥ 0.
     #[inline]
     pub fn add(&mut self, row: Row, more: &[f64], theta: f64) {
         if self.dense { self.add_dense(row, more, theta) } else { self.add_sparse(row, more, theta) }
+    }
+
+    /// Adds δ x xᵀ, whatever the sign of δ.
+    pub fn change(&mut self, row: Row, more: &[f64], delta: f64) {
+        if !self.dense {
+            return self.add_sparse(row, more, delta);
+        }
+        let is_negative = delta < 0.0;
+        if is_negative != self.is_negative {
+            self.flush();
+            self.is_negative = is_negative;
+        }
+        self.add_dense(row, more, delta.abs());
     }
 
     fn add_dense(&mut self, row: Row, more: &[f64], theta: f64) {
@@ -176,7 +191,7 @@ impl Gram {
         if rows == 0 {
             return;
         }
-        let size = self.size;
+        let (size, sign) = (self.size, if self.is_negative { -1.0 } else { 1.0 });
         let panel = MatRef::from_row_major_slice(&self.panel[..rows * size], rows, size);
         matmul(
             MatMut::from_row_major_slice_mut(&mut self.lower, size, size),
@@ -186,7 +201,7 @@ impl Gram {
             BlockStructure::Rectangular,
             panel,
             BlockStructure::Rectangular,
-            1.0,
+            sign,
             Par::Seq,
         );
     }

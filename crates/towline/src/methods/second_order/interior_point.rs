@@ -15,6 +15,7 @@ use super::factor::Factor;
 use super::gram::Gram;
 use super::one_output::Quadratic;
 use super::scanning::Rows;
+use super::session::Estimate;
 use crate::engine::TrainError;
 use crate::loss::{Loss, PiecewiseLinear};
 
@@ -148,9 +149,9 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
         Ok(InteriorPoint { loss, part, rows, terms, margins, moves, w, gram, factor })
     }
 
-    /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and about how
-    /// large the gap is, says so.
-    pub fn run(mut self, tolerance: f64, stop: impl FnMut(&[f64], f64) -> bool) -> Result<Solution, TrainError> {
+    /// Iterates until the relative gap is below `tolerance`, or `stop`, which is told of the weights and what is known
+    /// of them, says so.
+    pub fn run(mut self, tolerance: f64, stop: impl FnMut(&[f64], Estimate) -> bool) -> Result<Solution, TrainError> {
         let mut iterations = 0;
         match self.iterate(tolerance, stop, &mut iterations) {
             // Whatever was broken off: dual variables are within their bounds, and any weights will do.
@@ -171,7 +172,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
     fn iterate(
         &mut self,
         tolerance: f64,
-        mut stop: impl FnMut(&[f64], f64) -> bool,
+        mut stop: impl FnMut(&[f64], Estimate) -> bool,
         iterations: &mut u64,
     ) -> Result<(), TrainError> {
         let mut lengths = Lengths::NONE;
@@ -188,7 +189,8 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
                 best = (products, *iterations);
             }
             // Rounding has the last word where nothing has become smaller for long.
-            if *iterations == MOST_ITERATIONS || *iterations > best.1 + 15 || stop(&self.w, products / objective) {
+            let known = Estimate { objective: Some(objective), gap: products / objective };
+            if *iterations == MOST_ITERATIONS || *iterations > best.1 + 15 || stop(&self.w, known) {
                 break;
             }
             self.factor.find(&self.gram, self.part.ridge, self.rows.watch())?;

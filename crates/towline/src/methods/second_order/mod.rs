@@ -6,7 +6,7 @@
 //!
 //! | loss | method |
 //! | --- | --- |
-//! | with a continuous slope | Newton's method with the exact Hessian (`newton`, `one_output`; `sparse` for l1 and elastic net) |
+//! | with a continuous slope | Newton's method with the exact Hessian (`newton`, `hessian`; `sparse` for l1 and elastic net) |
 //! | made of straight pieces | the method of multipliers around it (`multipliers`), or an interior point method (`interior_point`) |
 //! | softmax | the same with a Hessian of K d x K d (`softmax`) |
 //! | of Crammer and Singer | an interior point method with a matrix of that size (`class_margins`) |
@@ -18,6 +18,7 @@ mod band;
 mod block_gram;
 mod by_products;
 mod by_scans;
+mod changes;
 mod choose;
 mod class_margins;
 mod conjugate;
@@ -29,6 +30,7 @@ mod folds;
 mod from_moments;
 mod gram;
 mod heavy;
+mod hessian;
 mod interior_point;
 mod lasso;
 mod least_squares;
@@ -63,9 +65,10 @@ pub(crate) use error::refusal;
 pub use error::{NewtonError, SecondOrderError, can_use_newton};
 pub(crate) use folds::{FoldScore, cross_validate};
 pub(crate) use heavy::Heavy;
+pub(crate) use hessian::Smooth;
 pub(crate) use needs::needs;
 pub(crate) use newton::Newton;
-pub(crate) use one_output::{Quadratic, Same, Smooth};
+pub(crate) use one_output::{Quadratic, Same};
 pub(crate) use path::{train_all, train_path};
 pub(crate) use scanning::{Rows, Scanning};
 

@@ -10,9 +10,11 @@
 //! In the end those are the rows at their kink.
 use super::band::Band;
 use super::equations::Way;
+use super::hessian::Smooth;
 use super::newton::{Function, Newton};
-use super::one_output::{Quadratic, RowLoss, Smooth};
+use super::one_output::{Quadratic, RowLoss};
 use super::scanning::Rows;
+use super::session::Estimate;
 use crate::engine::TrainError;
 use crate::loss::{Loss, PiecewiseLinear};
 
@@ -114,7 +116,7 @@ pub struct Solution {
 }
 
 /// Minimises `½ Σ ρw² - v̄·w + Σ c L(y, w·x)` from `w` on until the gap is below `tolerance` of it, or `stop`, which is
-/// told of weights and about how large the relative gap is, says so; `way` says how equations are solved. Without a
+/// told of weights and what is known of them, says so; `way` says how equations are solved. Without a
 /// `band` to begin with one is found by a scan.
 pub fn solve<L: PiecewiseLinear, R: Rows>(
     loss: L,
@@ -122,7 +124,7 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     (mut w, way): (Vec<f64>, Way),
     rows: &mut R,
     (tolerance, origin): (f64, Origin),
-    mut stop: impl FnMut(&[f64], f64) -> bool,
+    mut stop: impl FnMut(&[f64], Estimate) -> bool,
 ) -> Result<Solution, TrainError> {
     let way = way.within(tolerance);
     let mut scans = 1 + u64::from(origin.band.is_none());
@@ -177,15 +179,19 @@ fn solve_one<L: PiecewiseLinear, R: Rows>(
     newton: &mut Newton<Smooth<Smoothed<L>>>,
     rows: &mut R,
     tolerance: f64,
-    stop: &mut impl FnMut(&[f64], f64) -> bool,
+    stop: &mut impl FnMut(&[f64], Estimate) -> bool,
 ) -> Result<bool, TrainError> {
     for _ in 0..MOST_STEPS {
         let (gap, losses) = newton.function.row_gaps();
-        let objective = (losses + newton.function.penalty(&newton.w)).abs();
+        let value = losses + newton.function.penalty(&newton.w);
+        let objective = value.abs();
         let enough = tolerance * objective;
-        let promised = newton.promised(rows)?;
         let whole = gap + newton.gap();
-        if whole <= enough && promised <= enough || stop(&newton.w, whole / objective) {
+        if stop(&newton.w, Estimate { objective: Some(value), gap: whole / objective }) {
+            return Ok(true);
+        }
+        let promised = newton.promised(rows)?;
+        if whole <= enough && promised <= enough {
             return Ok(true);
         }
         // The last digits of the gradient are worth it only where the gap is small enough without them.

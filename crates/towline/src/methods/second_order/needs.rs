@@ -3,8 +3,9 @@ use super::choose::{Candidate, Matrix, has_products, reduced_shape};
 use super::class_margins::ClassMargins;
 use super::conjugate::Conjugate;
 use super::heavy::Heavy;
+use super::hessian::Smooth;
 use super::moments::Moments;
-use super::one_output::{Look, Same, Smooth};
+use super::one_output::{Look, Same};
 use super::rows::TaskRows;
 use super::softmax::SoftmaxSum;
 use super::sparse::Sparse;
@@ -18,7 +19,7 @@ use crate::store::{BlockStore, ReadAhead, Shape};
 
 /// Dense vectors of a model besides those of a look and of conjugate gradients: its start, penalty and shift, where a
 /// step begins and ends, and the best weights so far.
-const VECTORS: u64 = 12;
+const VECTORS: u64 = 13;
 
 /// Bytes of memory for conjugate gradients with so many heavy columns, besides the rows, which are in memory or not.
 pub fn conjugate_bytes(shape: &Shape, solver: Solver, objective: &Objective, heavy: u64, in_memory: bool) -> u64 {

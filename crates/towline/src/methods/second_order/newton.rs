@@ -3,7 +3,7 @@
 //! A scan at w + d finds F, its gradient and its Hessian there at once, so an iteration is one scan as long as the
 //! whole step will do. Where it will not, t minimises F along d (line_search.rs). The steps do not depend on how
 //! columns are scaled.
-use super::line_search::{CUTS, Ends, Line, search};
+use super::line_search::{Ends, Line, search};
 use super::scanning::Rows;
 use crate::engine::TrainError;
 
@@ -15,6 +15,8 @@ const SHORT: f64 = 0.5;
 const NEARBY: f64 = 1e-2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-12;
+/// Steps in a row that may leave F where it was.
+const MOST_LEVEL: u32 = 5;
 
 /// A step that may be taken.
 pub struct Ahead {
@@ -56,7 +58,7 @@ pub trait Function {
 
     /// The derivatives of F at start + t·direction along the direction, for each t of `steps`. One scan where rows are
     /// not in memory.
-    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError>;
+    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64], rows: &mut R) -> Result<Vec<f64>, TrainError>;
 
     /// The derivative of F along a direction at w, which was looked at last, on the side to which it goes.
     fn slope(&self, w: &[f64], direction: &[f64]) -> f64;
@@ -84,13 +86,16 @@ pub struct Newton<F> {
     ahead: Option<Ahead>,
     /// Whether curvatures are those of majorants: far from the optimum, where second derivatives may all be 0.
     cautious: bool,
+    /// Steps in a row that have left F where it was, but for rounding.
+    level: u32,
 }
 
 impl<F: Function> Newton<F> {
     /// Begins at `w`.
     pub fn begin<R: Rows>(mut function: F, w: Vec<f64>, rows: &mut R) -> Result<Self, TrainError> {
         function.begin();
-        let mut newton = Newton { function, w, objective: 0.0, scans: 0, products: 0, ahead: None, cautious: true };
+        let mut newton =
+            Newton { function, w, objective: 0.0, scans: 0, products: 0, ahead: None, cautious: true, level: 0 };
         newton.objective = newton.look(rows)?;
         Ok(newton)
     }
@@ -176,7 +181,10 @@ impl<F: Function> Newton<F> {
         self.cautious |= t < ENOUGH;
         self.w.iter_mut().zip(start).zip(&direction).for_each(|((w, s), d)| *w = s + t * d);
         let found = self.look(rows)?;
-        if found >= before || found.is_nan() {
+        // Slopes have led here, and keep their digits longer than F does; but not forever.
+        let is_level = found >= before && found <= before + noise && self.level < MOST_LEVEL;
+        self.level = if is_level { self.level + 1 } else { 0 };
+        if found >= before && !is_level || found.is_nan() {
             // Back to where it was, with curvatures that never promise too much.
             self.w.copy_from_slice(start);
             self.cautious = true;

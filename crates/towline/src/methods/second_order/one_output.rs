@@ -3,12 +3,8 @@
 //! ```text
 //! F(w) = ½ Σ ρ_j w_j² - v̄·w + Σ c L(y, w·x)        d = -(diag(ρ) + Σ c L''(z) x xᵀ)⁻¹ ∇F
 //! ```
-use super::choose::hessian_scans;
-use super::equations::{Equations, Way};
 use super::gram::Gram;
-use super::line_search::{self, CUTS, Line};
-use super::newton::{Ahead, Function};
-use super::quasi_newton::Memory;
+use super::line_search::{self, Line};
 use super::scanning::Rows;
 use crate::block::Row;
 use crate::engine::TrainError;
@@ -132,7 +128,7 @@ pub struct Look<'a, L> {
 impl<'a, L: RowLoss> Look<'a, L> {
     /// Bytes of memory for so many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        8 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
+        9 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }
 
     /// Nothing has been looked at.
@@ -183,18 +179,20 @@ impl<'a, L: RowLoss> Look<'a, L> {
         Ok(self.part.value(w) + losses)
     }
 
+    /// ½ Σ ρw² - v̄·w and the losses of rows at w, and nothing else of them.
+    pub fn value<R: Rows>(&self, w: &[f64], rows: &mut R) -> Result<f64, TrainError> {
+        let (mut losses, last, bias) = (0.0, w.len() - 1, self.part.bias);
+        rows.scan(|i, row, y, c| losses += self.loss.value(i, (y, c), row.dot(w) + bias * w[last]))?;
+        Ok(self.part.value(w) + losses)
+    }
+
     /// The derivatives of the same along a line.
-    pub fn derivatives<R: Rows>(
-        &self,
-        line: &Line,
-        steps: &[f64; CUTS],
-        rows: &mut R,
-    ) -> Result<[f64; CUTS], TrainError> {
+    pub fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64], rows: &mut R) -> Result<Vec<f64>, TrainError> {
         let of_part = |&t: &f64| {
             let along = self.part.gradient(&line.at(t));
             along.iter().zip(line.direction).map(|(g, d)| g * d).sum::<f64>()
         };
-        let mut slopes = steps.each_ref().map(of_part);
+        let mut slopes: Vec<f64> = steps.iter().map(of_part).collect();
         let mut add = |i: usize, target: (f64, f64), from: f64, change: f64| {
             for (slope, t) in slopes.iter_mut().zip(steps) {
                 *slope += self.loss.slope(i, target, from + t * change) * change;
@@ -217,161 +215,5 @@ impl<'a, L: RowLoss> Look<'a, L> {
     /// The derivative along a direction at the weights that were looked at last.
     pub fn slope(&self, direction: &[f64]) -> f64 {
         self.gradient.iter().zip(direction).map(|(g, d)| g * d).sum()
-    }
-}
-
-/// Second derivatives are used again where they take as long as so many gradients.
-const DEAR: f64 = 4.0;
-
-/// When F can fall by no more than this part of itself, Newton's own steps are the fastest.
-const LATE: f64 = 1e-6;
-
-/// What equations may leave of the gap of the loss that another one stands for.
-const OF_GAP: f64 = 0.5;
-
-/// F with the penalty ½ Σ ρw².
-pub struct Smooth<'a, L> {
-    pub(super) look: Look<'a, L>,
-    equations: Equations<'a>,
-    /// F at the last look, and whether that was at majorants.
-    value: f64,
-    is_cautious: bool,
-    /// How equations are solved.
-    pub(super) way: Way<'a>,
-    /// Whether there is a factor, and whether it is that of the last look.
-    hessian: Hessian,
-    memory: Memory,
-    /// Whether a factor serves several steps.
-    reuses: bool,
-    /// Whether the optimum is near.
-    is_late: bool,
-}
-
-/// What is known of second derivatives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hessian {
-    /// Nothing that would do: the next look sums them up.
-    Due,
-    /// They were summed up at the last look.
-    Fresh,
-    /// There is the factor of an earlier look.
-    Factored,
-}
-
-impl<'a, L: RowLoss> Smooth<'a, L> {
-    /// Bytes of memory for so many weights and rows, with the whole Hessian.
-    pub fn bytes(size: u64, rows: u64) -> u64 {
-        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size) + Memory::bytes(size)
-    }
-
-    /// Nothing has been looked at.
-    pub fn new(loss: L, part: Quadratic<'a>, way: Way<'a>) -> Self {
-        let equations = Equations::new(part.ridge.len(), way);
-        let is_dear = |len: f64| hessian_scans(part.ridge.len(), len) > DEAR;
-        let reuses = matches!(way, Way::Exact { len } if is_dear(len)) && loss.may_reuse();
-        let (look, hessian, memory) = (Look::new(loss, part), Hessian::Due, Memory::default());
-        Smooth { look, equations, value: 0.0, is_cautious: true, way, hessian, memory, reuses, is_late: false }
-    }
-
-    /// Sums of [`RowLoss::gap`] over rows.
-    pub fn row_gaps(&self) -> (f64, f64) {
-        self.look.row_gaps
-    }
-
-    fn tolerance(&self) -> f64 {
-        match self.way {
-            Way::Conjugate { tolerance, .. } => tolerance,
-            Way::Exact { .. } => 0.0,
-        }
-    }
-
-    /// ½ Σ ρw² - v̄·w.
-    pub fn penalty(&self, w: &[f64]) -> f64 {
-        self.look.part.value(w)
-    }
-}
-
-impl<L: RowLoss> Function for Smooth<'_, L> {
-    fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError> {
-        let Smooth { look, equations, is_cautious, value, .. } = self;
-        let bias = look.part.bias;
-        *is_cautious = majorant;
-        if self.hessian == Hessian::Factored && rows.are_in_memory() {
-            *value = look.scan((w, majorant), rows, |_, _, _, _| {})?;
-            return Ok(*value);
-        }
-        self.hessian = Hessian::Fresh;
-        self.memory.clear();
-        equations.begin(look.part);
-        *value = look.scan((w, majorant), rows, |i, row, _, second| {
-            if second > 0.0 {
-                equations.add(i, row, bias, second);
-            }
-        })?;
-        equations.flush();
-        Ok(*value)
-    }
-
-    fn direction<R: Rows>(&mut self, w: &[f64], rows: &mut R) -> Result<Ahead, TrainError> {
-        let Look { gradient, part, .. } = &self.look;
-        if self.reuses {
-            self.memory.note(w, gradient);
-        }
-        if self.hessian == Hessian::Factored {
-            let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-            self.memory.direction(&mut direction, |towards| self.equations.solve_as_before(towards));
-            let promised = -0.5 * self.look.slope(&direction);
-            self.is_late |= promised <= LATE * self.value.abs();
-            if self.is_late || self.memory.is_slow(promised) {
-                self.hessian = Hessian::Due;
-            }
-            return Ok(Ahead { direction, promised, products: 0 });
-        }
-        // Another loss that this one stands for has a gap of its own, of which what is left should be a part.
-        let enough = (self.tolerance() * self.value.abs()).max(OF_GAP * self.look.row_gaps.0);
-        let (direction, products) = self.equations.step(*part, gradient, enough, rows)?;
-        let ends = gradient.iter().zip(part.ridge).enumerate();
-        let is_flat = ends.into_iter().any(|(j, (g, ridge))| *g != 0.0 && self.equations.diagonal(j) + ridge == 0.0);
-        let promised = -0.5 * self.look.slope(&direction);
-        let promised = if is_flat && !self.is_cautious { f64::INFINITY } else { promised };
-        self.is_late |= promised <= LATE * self.value.abs();
-        let is_reused = self.reuses && !self.is_late && !is_flat;
-        self.hessian = if is_reused { Hessian::Factored } else { Hessian::Due };
-        Ok(Ahead { direction, promised, products })
-    }
-
-    /// But for what an intercept asks of dual variables: Σ g²/(2ρ). With a proximal part, slopes are no dual variables
-    /// of the whole problem, and what a step promises has to do.
-    fn gap(&self, _w: &[f64]) -> f64 {
-        if self.look.part.proximal.is_some() {
-            return 0.0;
-        }
-        let squares = self.look.gradient.iter().zip(self.look.part.ridge).filter(|(_, ridge)| **ridge > 0.0);
-        squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
-    }
-
-    fn is_dear(&self) -> bool {
-        matches!(self.way, Way::Conjugate { .. })
-    }
-
-    fn begin(&mut self) {
-        self.is_late = false;
-        self.memory.clear();
-    }
-
-    fn renew(&mut self) {
-        self.hessian = Hessian::Due;
-    }
-
-    fn take_margins(&mut self) -> Option<Vec<f64>> {
-        self.look.margins.take()
-    }
-
-    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError> {
-        self.look.derivatives(line, steps, rows)
-    }
-
-    fn slope(&self, _w: &[f64], direction: &[f64]) -> f64 {
-        self.look.slope(direction)
     }
 }

@@ -4,13 +4,14 @@
 use super::band::Band;
 use super::by_scans::{self, Outcome};
 use super::equations::Way;
+use super::hessian::Smooth;
 use super::interior_point::{self, InteriorPoint};
 use super::multipliers::{self, Origin};
-use super::one_output::{Quadratic, Same, Smooth};
+use super::one_output::{Quadratic, Same};
 use super::rows::TaskRows;
-use super::sample::{GOOD_START, from_sample};
+use super::sample::{BestSeen, GOOD_START, Samples, from_sample, worth};
 use super::scanning::Rows;
-use super::session::Session;
+use super::session::{Estimate, Session};
 use crate::budget::{Budget, Reservation};
 use crate::engine::{Status, TrainError, Trained};
 use crate::loss::{PiecewiseLinear, Squared};
@@ -21,6 +22,9 @@ const FURTHER: f64 = 0.1;
 const FURTHER_BY_SCANS: f64 = 0.5;
 /// A sample is solved to this gap: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-3;
+/// It is given up after so many steps that have made F larger on rows that are held out: problems of multipliers come
+/// from one side and from the other.
+const PATIENCE: u32 = 10;
 /// Rows that are few enough for the interior point method to come first.
 const FEW_ROWS: usize = 20_000;
 /// Turns of both methods, at most.
@@ -49,14 +53,28 @@ pub fn train<L: PiecewiseLinear>(
     let duals = if duals.is_empty() { None } else { Some(of_rows(duals, rows)?) };
     if duals.is_none() && session.relative_gap() > GOOD_START {
         let sizes = (w.len() as u64, beside, 0);
-        (w, band) = from_sample((w, band), rows, sizes, budget, |(w, _), some| {
-            let stop = |w: &[f64], gap| session.iterated(0.0, Some(w), gap);
-            let w = multipliers::solve(loss, part, (w, way), some, (SAMPLE_TOLERANCE, Origin::default()), stop)?.w;
+        (w, band) = from_sample((w, band), rows, sizes, budget, |(w, _), Samples { some, others }| {
+            let mut seen = BestSeen::new();
+            let stop = |w: &[f64], known: Estimate| {
+                let value = others.as_mut().and_then(|others| value_at(loss, part, w, others).ok());
+                let is_worse = value.is_some_and(|value| seen.note(value, w, PATIENCE));
+                session.iterated(0.0, Some(w), Estimate::of_gap(known.gap)) || is_worse
+            };
+            let enough = worth(w.len(), some.most(), SAMPLE_TOLERANCE);
+            let last = multipliers::solve(loss, part, (w, way), some, (enough, Origin::default()), stop)?.w;
+            let w = seen.or(last);
             let band = if by_scans { Some(Band::of(loss, part, &w, some, Some(tolerance))?) } else { None };
             Ok((w, band))
         })?;
     }
     all_rows(loss, rows, part, (w, way, Origin { band, duals }), budget, session)
+}
+
+/// F at w over rows.
+fn value_at<L: PiecewiseLinear, R: Rows>(loss: L, part: Quadratic, w: &[f64], rows: &mut R) -> Result<f64, TrainError> {
+    let (mut losses, last) = (0.0, w.len() - 1);
+    rows.scan(|_, row, y, c| losses += c * loss.value(y, row.dot(w) + part.bias * w[last]))?;
+    Ok(part.value(w) + losses)
 }
 
 /// By how much further than asked problems are solved.
@@ -98,7 +116,7 @@ pub fn solve<L: PiecewiseLinear, R: Rows>(
     (w, way): (Vec<f64>, Way),
     rows: &mut R,
     turn: Turn,
-    stop: impl FnMut(&[f64], f64) -> bool,
+    stop: impl FnMut(&[f64], Estimate) -> bool,
 ) -> Result<Found, TrainError> {
     let Turn { number, count, tolerance, origin, is_near } = turn;
     let is_first = number.is_multiple_of(2);
@@ -131,7 +149,7 @@ fn all_rows<L: PiecewiseLinear>(
         let tolerance = tolerance * 0.01f64.powi(number as i32 / 2);
         let origin = std::mem::take(&mut origin);
         let turn = Turn { number, count: rows.count(), tolerance, origin, is_near: false };
-        let stop = |w: &[f64], gap| session.iterated(1.0, Some(w), gap);
+        let stop = |w: &[f64], known: Estimate| session.iterated(1.0, Some(w), known);
         let (found, duals, scans) = solve(loss, part, (w, way), rows, turn, stop)?;
         w = found;
         session.keep(&w);

@@ -226,11 +226,12 @@ impl<'a> TaskRows<'a> {
         self.known.as_ref().map(|known| known.iter().map(|known| (known.y, known.c)))
     }
 
-    /// `wanted` of `count` rows in memory, evenly spread, each with the weight of those that it stands for.
-    pub fn every(&self, count: usize, wanted: usize) -> Vec<(u32, f64, f64)> {
+    /// `wanted` of `count` rows in memory, evenly spread, each with the weight of those that it stands for: the first
+    /// of those, or one `part` of the way to the next.
+    pub fn every(&self, count: usize, wanted: usize, part: f64) -> Vec<(u32, f64, f64)> {
         let Some(known) = &self.known else { return Vec::new() };
         let stands_for = count as f64 / wanted as f64;
-        let chosen = (0..wanted).map(|k| known[(k as f64 * stands_for) as usize]);
+        let chosen = (0..wanted).map(|k| known[((k as f64 + part) * stands_for) as usize]);
         chosen.map(|Known { position, y, c }| (position, y, c * stands_for)).collect()
     }
 

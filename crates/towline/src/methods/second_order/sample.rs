@@ -15,6 +15,16 @@ const LEAST_BLOCKS: usize = 2;
 /// And it has at least so many rows.
 const FEWEST: u64 = 1000;
 
+/// What is left of a sample's objective may be this part of its own error.
+const OF_ERROR: f64 = 0.2;
+
+/// The relative decrement, or gap, to which so many rows that stand for all others are worth solving, but no less than
+/// `least`. With d weights for n rows the objective of all rows at the solution of the sample is above the optimum by
+/// about d/(2n) of it.
+pub fn worth(features: usize, rows: usize, least: f64) -> f64 {
+    least.max(OF_ERROR * features as f64 / rows.max(1) as f64)
+}
+
 /// Weights whose relative gap is below this are a better start than what a sample finds: its own error is about as
 /// large.
 pub const GOOD_START: f64 = 0.05;
@@ -23,8 +33,51 @@ pub const GOOD_START: f64 = 0.05;
 struct Sample {
     /// By number in the block.
     rows: Vec<(u32, f64, f64)>,
+    /// The same of rows that are held out, where all are in memory.
+    others: Option<Vec<(u32, f64, f64)>>,
     /// The rows themselves, where not all are in memory.
     own: Option<(Block, Reservation)>,
+}
+
+/// A sample, and as many other rows, which tell how well its weights do on rows that they have not seen. On disk, those
+/// are the sample itself.
+pub struct Samples<'a> {
+    /// To be solved.
+    pub some: Subset<'a>,
+    /// Held out, where all rows are in memory.
+    pub others: Option<Subset<'a>>,
+}
+
+/// The weights that do best on rows that are held out: where few rows have a column, a sample may give it a weight that
+/// is a hundred times too large, and steps that make the sample's own objective better make that of all rows worse.
+pub struct BestSeen {
+    best: Option<(f64, Vec<f64>)>,
+    /// Steps in a row that were worse.
+    worse: u32,
+}
+
+impl BestSeen {
+    /// Nothing has been seen.
+    pub fn new() -> Self {
+        BestSeen { best: None, worse: 0 }
+    }
+
+    /// A step has led to weights with this objective. True if so many of them have not been better than one before.
+    pub fn note(&mut self, objective: f64, w: &[f64], patience: u32) -> bool {
+        match &mut self.best {
+            Some((best, _)) if objective.is_nan() || objective >= *best => self.worse += 1,
+            best => {
+                *best = Some((objective, w.to_vec()));
+                self.worse = 0;
+            }
+        }
+        self.worse >= patience
+    }
+
+    /// The best weights, or those of the last step where nothing has been seen.
+    pub fn or(self, last: Vec<f64>) -> Vec<f64> {
+        self.best.map_or(last, |(_, w)| w)
+    }
 }
 
 /// Calls `solve` with a sample of the rows and what it is to start from, and returns what that found; without a sample,
@@ -35,7 +88,7 @@ pub fn from_sample<T>(
     rows: &mut TaskRows,
     (features, beside, wish): (u64, u64, u64),
     budget: &Budget,
-    solve: impl FnOnce(T, &mut Subset) -> Result<T, TrainError>,
+    solve: impl FnOnce(T, &mut Samples) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
     let mut sample = Sample::of(rows, (features, wish), beside, budget)?;
     if sample.is_none() && wish > 0 {
@@ -43,8 +96,10 @@ pub fn from_sample<T>(
     }
     match sample {
         Some(sample) => {
-            let scanning = rows.store_rows().scanning.clone();
-            solve(start, &mut Subset::new(sample.block(rows), &sample.rows, scanning))
+            let scanning = &rows.store_rows().scanning;
+            let of = |some| Subset::new(sample.block(rows), some, scanning.clone());
+            let others = sample.others.as_deref().map(of);
+            solve(start, &mut Samples { some: of(&sample.rows), others })
         }
         None => Ok(start),
     }
@@ -66,7 +121,8 @@ impl Sample {
             return Ok(None);
         }
         if rows.count().is_some() {
-            return Ok(Some(Sample { rows: rows.every(count as usize, wanted as usize), own: None }));
+            let every = |part| rows.every(count as usize, wanted as usize, part);
+            return Ok(Some(Sample { rows: every(0.0), others: Some(every(0.5)), own: None }));
         }
         let blocks = rows.store_rows().store().blocks();
         // No more than there is room for, where so many were asked for.
@@ -97,12 +153,34 @@ impl Sample {
             }
             Ok(())
         })?;
-        Ok(Some(Sample { rows: some, own: Some((own, paid)) }))
+        Ok(Some(Sample { rows: some, others: None, own: Some((own, paid)) }))
     }
 
     /// Where its rows lie.
     fn block<'a>(&'a self, rows: &'a TaskRows) -> &'a Block {
         let own = self.own.as_ref().map(|(block, _)| block);
         own.or(rows.store_rows().memory()).expect("rows of a sample are in memory")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_weights_on_held_out_rows_are_kept() {
+        let mut seen = BestSeen::new();
+        for (k, objective) in [5.0, 3.0, 4.0, 2.0, 2.5].into_iter().enumerate() {
+            assert!(!seen.note(objective, &[k as f64], 2));
+        }
+        assert!(seen.note(f64::NAN, &[5.0], 2));
+        assert_eq!(seen.or(vec![9.0]), [3.0]);
+        assert_eq!(BestSeen::new().or(vec![9.0]), [9.0]);
+    }
+
+    #[test]
+    fn small_samples_are_not_worth_many_digits() {
+        assert_eq!(worth(10, 1_000_000, 1e-4), 1e-4);
+        assert!((worth(100, 1000, 1e-4) - 0.02).abs() < 1e-12);
     }
 }

@@ -17,6 +17,25 @@ use crate::solver::RowState;
 /// Time between two saves of the weights.
 const BETWEEN_SAVES: Duration = Duration::from_secs(10);
 
+/// What a solver knows of the weights that an iteration has led to.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// F there, if it is that of all rows.
+    pub objective: Option<f64>,
+    /// About how large the relative gap is.
+    pub gap: f64,
+}
+
+impl Estimate {
+    /// Nothing.
+    pub const NONE: Estimate = Estimate { objective: None, gap: f64::NAN };
+
+    /// The gap alone: of weights whose objective is another one, such as that of a sample.
+    pub fn of_gap(gap: f64) -> Estimate {
+        Estimate { objective: None, gap }
+    }
+}
+
 /// One model in training.
 pub struct Session<'a> {
     /// What it is trained for.
@@ -43,6 +62,8 @@ pub struct Session<'a> {
     dual_objective: f64,
     /// Weights that are better than those, as far as a solver can tell, and wait for a certificate.
     latest: Option<Vec<f64>>,
+    /// Their objective, where that is known.
+    latest_objective: Option<f64>,
     /// When weights were saved last.
     saved: Instant,
 }
@@ -72,6 +93,7 @@ impl<'a> Session<'a> {
             best: None,
             dual_objective: f64::NEG_INFINITY,
             latest: None,
+            latest_objective: None,
             saved: Instant::now(),
         }
     }
@@ -86,6 +108,7 @@ impl<'a> Session<'a> {
         let latest = self.latest.get_or_insert_default();
         latest.clear();
         latest.extend_from_slice(w);
+        self.latest_objective = None;
     }
 
     /// Saves weights from which a run that is killed can go on. What fails now is tried again at the end, and told of
@@ -149,12 +172,13 @@ impl<'a> Session<'a> {
         self.since = 0.0;
     }
 
-    /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, where
-    /// the relative gap is about `gap`. True if the run has to end.
-    pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, gap: f64) -> bool {
+    /// Tells the observer of an iteration over this part of all rows that led to `w`, if weights are of columns, and
+    /// what is known of them. True if the run has to end.
+    pub fn iterated(&mut self, part: f64, w: Option<&[f64]>, known: Estimate) -> bool {
         self.since += part;
         if let Some(w) = w {
             self.keep(w);
+            self.latest_objective = known.objective;
             self.save_at_times(w);
         }
         let scans = self.scans + self.since as u64;
@@ -170,7 +194,8 @@ impl<'a> Session<'a> {
         let step = Step {
             cost: self.cost_after(scans),
             dual_objective: self.dual_objective.is_finite().then_some(self.dual_objective),
-            gap_estimate: gap.is_finite().then(|| gap.clamp(0.0, 1.0)),
+            objective: self.objective(),
+            gap_estimate: known.gap.is_finite().then(|| known.gap.clamp(0.0, 1.0)),
             certificate: self.best.as_ref().map(|(certificate, _)| *certificate),
         };
         self.observer.step(&step, &WeightsNow { models: &[weights] });
@@ -331,8 +356,8 @@ impl<'a> Session<'a> {
         let cost = self.cost_after(self.scans);
         let (best, weights) = self.best.as_mut()?;
         best.dual_objective = self.dual_objective;
-        let step =
-            Step { cost, dual_objective: Some(self.dual_objective), gap_estimate: None, certificate: Some(*best) };
+        let (dual_objective, objective) = (Some(self.dual_objective), Some(best.objective));
+        let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(*best) };
         self.observer.step(&step, &WeightsNow { models: &[weights] });
         match self.limits.reason_to_stop(self.scans) {
             _ if best.relative_gap() <= self.limits.options().tolerance => Some(Status::Converged),
@@ -343,6 +368,12 @@ impl<'a> Session<'a> {
     /// The best weights that a certificate knows, and their objective.
     pub fn best(&self) -> Option<(&[f64], f64)> {
         self.best.as_ref().map(|(certificate, weights)| (&weights[..], certificate.objective))
+    }
+
+    /// The least objective that is known, certified or not.
+    fn objective(&self) -> Option<f64> {
+        let certified = self.best.as_ref().map(|(certificate, _)| certificate.objective);
+        [certified, self.latest_objective].into_iter().flatten().reduce(f64::min)
     }
 
     /// The relative gap so far.
@@ -385,8 +416,8 @@ impl<'a> Session<'a> {
         let seconds = self.limits.seconds();
         let solve_seconds = (seconds - self.read.read_seconds).max(0.0);
         let cost = Cost { sweeps, seconds, solve_seconds, ..self.read };
-        let (dual_objective, certified) = (Some(certificate.dual_objective), Some(certificate));
-        let step = Step { cost, dual_objective, gap_estimate: None, certificate: certified };
+        let (dual_objective, objective) = (Some(certificate.dual_objective), Some(certificate.objective));
+        let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(certificate) };
         self.observer.step(&step, &WeightsNow { models: &[&weights] });
         let status = match certificate.relative_gap() <= self.limits.options().tolerance {
             true => Status::Converged,

@@ -1,23 +1,27 @@
 //! Training with Newton steps: on a sample of the rows first, then on all of them.
+use super::hessian::Smooth;
 use super::newton::{Function, Newton};
-use super::one_output::{Same, Smooth};
+use super::one_output::Same;
 use super::rows::TaskRows;
-use super::sample::{GOOD_START, from_sample};
+use super::sample::{BestSeen, GOOD_START, Samples, from_sample, worth};
 use super::scanning::Rows;
-use super::session::Session;
+use super::session::{Estimate, Session};
 use super::sparse::Sparse;
 use super::widen;
 use crate::budget::Budget;
 use crate::engine::{Status, TrainError, Trained};
 use crate::loss::SmoothLoss;
 
-/// A sample is solved until the decrement is this part of its objective: its own error is larger.
+/// A sample is solved until the decrement is this part of its objective, or more where it is small: its own error is
+/// larger.
 const SAMPLE_TOLERANCE: f64 = 1e-4;
+/// It is given up after so many steps that have made F larger on rows that are held out.
+const PATIENCE: u32 = 2;
 /// Steps in a row that do not lower the gradient, at the end. Columns that say the same are told apart by the penalty
 /// alone, and where that is lost in rounding it takes many steps.
 const MOST_STALLS: u32 = 3;
 /// Steps in a row that do not lower F.
-const MOST_TRIES: u32 = 2;
+pub const MOST_TRIES: u32 = 2;
 /// F is known up to this part of itself.
 const NOISE: f64 = 1e-13;
 /// Steps on rows in memory, at most.
@@ -40,6 +44,9 @@ pub trait Model: Function {
     ) -> Result<(Vec<f64>, u64), TrainError> {
         Ok((w, 0))
     }
+
+    /// F at w over rows.
+    fn value<R: Rows>(&self, w: &[f64], rows: &mut R) -> Result<f64, TrainError>;
 
     /// Certifies w with its slopes as dual variables, which are left in `duals` by position. Returns how the run ended,
     /// if it did.
@@ -66,6 +73,10 @@ impl<L: SmoothLoss> Model for Smooth<'_, Same<L>> {
         widen::approach(self.look.loss.0, self.look.part, (w, self.way), rows, stop)
     }
 
+    fn value<R: Rows>(&self, w: &[f64], rows: &mut R) -> Result<f64, TrainError> {
+        self.look.value(w, rows)
+    }
+
     fn certify(
         &self,
         rows: &mut TaskRows,
@@ -80,6 +91,10 @@ impl<L: SmoothLoss> Model for Smooth<'_, Same<L>> {
 impl<L: SmoothLoss> Model for Sparse<'_, Same<L>> {
     fn width(&self) -> usize {
         1
+    }
+
+    fn value<R: Rows>(&self, w: &[f64], rows: &mut R) -> Result<f64, TrainError> {
+        Ok(self.norm(w) + self.look.value(w, rows)?)
     }
 
     fn certify(
@@ -104,22 +119,30 @@ pub fn train<M: Model>(
     let width = model.width();
     let is_near = is_near || session.relative_gap() <= GOOD_START;
     if !is_near {
-        let sizes = (w.len() as u64, 2 * 8 * width as u64, 0);
-        (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), some| {
-            let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), gap))?.0;
+        let sizes = (w.len() as u64, 8 * (2 * width as u64 + 1), 0);
+        (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), Samples { some, others }| {
+            let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), Estimate::of_gap(gap)))?.0;
+            let enough = worth(w.len() / width, some.most(), SAMPLE_TOLERANCE);
             let mut newton = Newton::begin(model, w, some)?;
+            let mut seen = BestSeen::new();
             for _ in 0..SAMPLE_STEPS {
+                if let Some(others) = others {
+                    let value = newton.function.value(&newton.w, others)?;
+                    if seen.note(value, &newton.w, PATIENCE) {
+                        break;
+                    }
+                }
                 let gap = newton.promised(some)? / newton.objective.abs();
-                let is_solved = gap <= SAMPLE_TOLERANCE && !newton.lacks_columns(some)?;
-                if is_solved || session.iterated(0.0, Some(&newton.w), gap) || !newton.step(some)? {
+                let is_solved = gap <= enough && !newton.lacks_columns(some)?;
+                if is_solved || session.iterated(0.0, Some(&newton.w), Estimate::of_gap(gap)) || !newton.step(some)? {
                     break;
                 }
             }
-            Ok((newton.function, newton.w))
+            Ok((newton.function, seen.or(newton.w)))
         })?;
     }
     if !is_near {
-        let (found, scans) = model.approach(w, rows, |w, gap| session.iterated(1.0, Some(w), gap))?;
+        let (found, scans) = model.approach(w, rows, |w, gap| session.iterated(1.0, Some(w), Estimate::of_gap(gap)))?;
         w = found;
         session.count(scans);
     }
@@ -130,8 +153,9 @@ pub fn train<M: Model>(
     loop {
         let so_far = newton.all_scans(rows);
         session.scans += so_far - std::mem::replace(&mut scans, so_far);
-        session.keep(&newton.w);
         let gap = newton.gap();
+        let known = Estimate { objective: Some(newton.objective), gap: gap / newton.objective };
+        session.iterated(0.0, Some(&newton.w), known);
         if newton.function.is_dear() && gap <= tolerance * newton.objective {
             rows.let_end();
             let ended = newton.function.certify(rows, &newton.w, &mut duals, session)?;
@@ -141,7 +165,6 @@ pub fn train<M: Model>(
         }
         let promised = newton.promised(rows)?;
         let near = gap <= tolerance * newton.objective && promised <= tolerance * newton.objective;
-        session.iterated(0.0, Some(&newton.w), gap.max(promised) / newton.objective);
         let stop = session.reason_to_stop();
         // Rounding has the last word: F does not fall any more, nor does the gradient.
         let is_flat = promised <= NOISE * newton.objective;
@@ -172,7 +195,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
     session: &mut Session,
 ) -> Result<(Vec<f64>, Vec<f64>, u64), TrainError> {
     let (loss, bias) = (function.look.loss.0, function.look.part.bias);
-    let (w, scans) = function.approach(w, rows, |_, gap| session.iterated(1.0, None, gap))?;
+    let (w, scans) = function.approach(w, rows, |_, gap| session.iterated(1.0, None, Estimate::of_gap(gap)))?;
     let mut newton = Newton::begin(function, w, rows)?;
     let mut stuck = 0;
     for _ in 0..MOST_STEPS {
@@ -183,7 +206,7 @@ pub fn solve<L: SmoothLoss, R: Rows>(
         if newton.gap() <= tolerance * newton.objective && promised <= tolerance * newton.objective {
             break;
         }
-        if stuck >= MOST_TRIES || session.iterated(1.0, None, newton.gap() / newton.objective) {
+        if stuck >= MOST_TRIES || session.iterated(1.0, None, Estimate::of_gap(newton.gap() / newton.objective)) {
             break;
         }
         let went_on = match newton.step(rows) {

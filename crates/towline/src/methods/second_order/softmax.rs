@@ -8,7 +8,7 @@
 use super::block_gram::BlockGram;
 use super::factor::Factor;
 use super::gram::Gram;
-use super::line_search::{self, CUTS, Line};
+use super::line_search::{self, Line};
 use super::newton::{Ahead, Function};
 use super::rows::TaskRows;
 use super::scanning::Rows;
@@ -123,12 +123,12 @@ impl Function for SoftmaxSum<'_> {
         self.margins.take()
     }
 
-    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError> {
+    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64], rows: &mut R) -> Result<Vec<f64>, TrainError> {
         let of_ridge = |&t: &f64| {
             let along = line.at(t).into_iter().zip(self.ridge).zip(line.direction);
             along.map(|((w, ridge), d)| ridge * w * d).sum::<f64>()
         };
-        let mut slopes = steps.each_ref().map(of_ridge);
+        let mut slopes: Vec<f64> = steps.iter().map(of_ridge).collect();
         let (mut p, mut changes) = (vec![0.0; self.classes], vec![0.0; self.classes]);
         let mut add = |(y, c): (f64, f64), from: &[f64], changes: &[f64]| {
             for (slope, t) in slopes.iter_mut().zip(steps) {
@@ -168,6 +168,16 @@ impl Model for SoftmaxSum<'_> {
         self.classes
     }
 
+    fn value<R: Rows>(&self, w: &[f64], rows: &mut R) -> Result<f64, TrainError> {
+        let mut value: f64 = w.iter().zip(self.ridge).map(|(w, ridge)| 0.5 * ridge * w * w).sum();
+        let mut margins = vec![0.0; self.classes];
+        rows.scan(|_, row, y, c| {
+            margins_of(row, w, self.bias, &mut margins);
+            value += c * Softmax.value(y as usize, &margins);
+        })?;
+        Ok(value)
+    }
+
     fn certify(
         &self,
         rows: &mut TaskRows,
@@ -179,6 +189,15 @@ impl Model for SoftmaxSum<'_> {
     }
 }
 
+/// Replaces the margins of a row of class y and weight c by its dual variables, -c times the slopes of the loss.
+pub fn class_slopes((y, c): (f64, f64), margins: &mut [f64]) {
+    probabilities(margins);
+    margins.iter_mut().for_each(|p| *p *= -c);
+    margins[y as usize] = 0.0;
+    // What others have, to the last digit.
+    margins[y as usize] = -margins.iter().sum::<f64>();
+}
+
 /// Certifies w with its slopes as dual variables. Returns how the run ended, if it did.
 pub fn certify(
     rows: &mut TaskRows,
@@ -187,14 +206,9 @@ pub fn certify(
     session: &mut Session,
 ) -> Result<Option<Status>, TrainError> {
     let bias = rows.task().objective.bias;
-    let mut p = vec![0.0; rows.task().objective.width()];
-    let find = |_: usize, row: Row, (y, c): (f64, f64), betas: &mut [f64]| {
-        margins_of(row, w, bias, &mut p);
-        probabilities(&mut p);
-        betas.iter_mut().zip(&p).for_each(|(beta, p)| *beta = -c * p);
-        betas[y as usize] = 0.0;
-        // What others have, to the last digit.
-        betas[y as usize] = -betas.iter().sum::<f64>();
+    let find = |_: usize, row: Row, target: (f64, f64), betas: &mut [f64]| {
+        margins_of(row, w, bias, betas);
+        class_slopes(target, betas);
     };
     session.certify_joint(OfClass(Softmax), rows, w, duals, find)
 }

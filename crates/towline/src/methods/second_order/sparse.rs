@@ -11,7 +11,7 @@
 use super::factor::Factor;
 use super::gram::{Chosen, Gram};
 use super::lasso::Lasso;
-use super::line_search::{CUTS, Line};
+use super::line_search::Line;
 use super::newton::{Ahead, Function};
 use super::one_output::{Look, Quadratic, RowLoss};
 use super::scanning::Rows;
@@ -127,6 +127,11 @@ impl<'a, L: RowLoss> Sparse<'a, L> {
 }
 
 impl<L: RowLoss> Sparse<'_, L> {
+    /// Σ λ|w|.
+    pub fn norm(&self, w: &[f64]) -> f64 {
+        w.iter().zip(self.bounds).map(|(w, bound)| bound * w.abs()).sum()
+    }
+
     /// The derivative of Σ λ|w| along a direction, on the side to which it goes.
     fn slope_of_kinks(&self, w: &[f64], direction: &[f64]) -> f64 {
         let of = |((w, d), bound): ((&f64, &f64), &f64)| match *w == 0.0 {
@@ -140,7 +145,7 @@ impl<L: RowLoss> Sparse<'_, L> {
 impl<L: RowLoss> Function for Sparse<'_, L> {
     fn look<R: Rows>(&mut self, w: &[f64], majorant: bool, rows: &mut R) -> Result<f64, TrainError> {
         self.choose(w);
-        let norm: f64 = w.iter().zip(self.bounds).map(|(w, bound)| bound * w.abs()).sum();
+        let norm = self.norm(w);
         let Sparse { look, gram, chosen, squares, curvature, .. } = self;
         let bias = look.part.bias;
         gram.clear();
@@ -224,7 +229,7 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         self.look.margins.take()
     }
 
-    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64; CUTS], rows: &mut R) -> Result<[f64; CUTS], TrainError> {
+    fn derivatives<R: Rows>(&self, line: &Line, steps: &[f64], rows: &mut R) -> Result<Vec<f64>, TrainError> {
         let mut slopes = self.look.derivatives(line, steps, rows)?;
         let terms = slopes.iter_mut().zip(steps);
         terms.for_each(|(slope, &t)| *slope += self.slope_of_kinks(&line.at(t), line.direction));

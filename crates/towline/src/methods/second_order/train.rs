@@ -3,11 +3,12 @@
 use super::equations::Way;
 use super::few_rows::Reduced;
 use super::heavy::Heavy;
+use super::hessian::Smooth;
 use super::multipliers::Origin;
-use super::one_output::{Quadratic, Same, Smooth};
+use super::one_output::{Quadratic, Same};
 use super::piecewise::Turn;
 use super::rows::{StoreRows, TaskRows};
-use super::session::Session;
+use super::session::{Estimate, Session};
 use super::sparse::Sparse;
 use super::{piecewise, smooth};
 use crate::budget::Budget;
@@ -156,7 +157,9 @@ impl PiecewiseVisitor for Run<'_, '_> {
             let count = Some(reduced.rows());
             return self.with_few_rows(loss, reduced, |part, begin, rows, (tolerance, turn), session| {
                 let turn = Turn { number: turn, count, tolerance, origin: Origin::default(), is_near: false };
-                piecewise::solve(loss, part, begin, rows, turn, |_, gap| session.iterated(1.0, None, gap))
+                piecewise::solve(loss, part, begin, rows, turn, |_, known| {
+                    session.iterated(1.0, None, Estimate::of_gap(known.gap))
+                })
             });
         }
         self.with_all_rows(loss, |from, _, (part, way), rows, budget, session| {

@@ -5,8 +5,9 @@
 //! from a residual in the middle of all of them to its own value, and each problem starts at the solution of the one
 //! before.
 use super::equations::Way;
+use super::hessian::Smooth;
 use super::newton::Newton;
-use super::one_output::{Quadratic, RowLoss, Same, Smooth};
+use super::one_output::{Quadratic, RowLoss, Same};
 use super::scanning::Rows;
 use crate::engine::TrainError;
 use crate::loss::SmoothLoss;

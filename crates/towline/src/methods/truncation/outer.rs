@@ -163,7 +163,8 @@ fn shifted(certificate: Certificate, constant: f64) -> Certificate {
 }
 
 fn step(cost: Cost, certificate: Certificate) -> Step {
-    Step { cost, dual_objective: Some(certificate.dual_objective), gap_estimate: None, certificate: Some(certificate) }
+    let (objective, dual_objective) = (Some(certificate.objective), Some(certificate.dual_objective));
+    Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(certificate) }
 }
 
 /// Where a series begins.
@@ -297,8 +298,9 @@ pub struct Summed<'a> {
 impl Observer for Summed<'_> {
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         let certificate = step.certificate.map(|certificate| shifted(certificate, self.constant));
-        let dual_objective = step.dual_objective.map(|value| value + self.constant);
-        let step = Step { cost: self.before.with(&step.cost), dual_objective, certificate, ..*step };
+        let with_outliers = |value: Option<f64>| value.map(|value| value + self.constant);
+        let (dual_objective, objective) = (with_outliers(step.dual_objective), with_outliers(step.objective));
+        let step = Step { cost: self.before.with(&step.cost), dual_objective, objective, certificate, ..*step };
         self.observer.step(&step, weights);
     }
 }
