@@ -126,6 +126,38 @@ fn columns_of_any_scale_and_any_c_are_certified() {
     }
 }
 
+/// As gene expression has it: tens of rows, and features by the hundred in large units.
+#[test]
+fn fewer_rows_than_features_are_certified() {
+    const WIDE: usize = 400;
+    let mut random = Random(21);
+    let row = |id: usize| {
+        let label = (id % 3) as f64;
+        let values = (0..WIDE as u32)
+            .map(|j| (j, 900.0 * random.fraction() + if j as usize % 50 == id % 3 { 200.0 } else { 0.0 }));
+        let weight = if id % 7 == 6 { 0.0 } else { 1.0 };
+        (RowInfo { label, weight, group: 0, id: id as u64 }, values.collect())
+    };
+    let rows: Vec<PlainRow> = (0..40).map(row).collect();
+    let mut block = Block::new(Layout::new(true, ValueKind::F64), WIDE);
+    rows.iter().for_each(|(info, row)| block.push(*info, row.iter().copied()));
+    let store = Arc::new(MemoryStore::new(vec![block]));
+    for multiclass in [Multiclass::Softmax, Multiclass::CrammerSinger] {
+        for (c, intercept) in [(1e-3, false), (1.0, true), (1.0, false), (30.0, true)] {
+            let objective = objective(multiclass, c, intercept);
+            let choice = Choice::new(&*store, &objective, Solver::Auto, &Budget::unlimited()).unwrap();
+            assert_eq!(choice.why, "40 rows are few");
+            let found = run(&store, &objective, Solver::Auto, 1e-7);
+            let name = format!("{multiclass:?} C={c} intercept={intercept}: {:?}", found.certificate);
+            assert_eq!((found.status, found.solver), (Status::Converged, choice.solver), "{name}");
+            let plain = value(&rows, &objective, &found.weights);
+            assert!((plain - found.certificate.objective).abs() <= 1e-9 * plain, "{plain}, {name}");
+            let sums = |k: usize| found.duals.values().unwrap().iter().skip(k).step_by(3).sum::<f64>();
+            assert!(!intercept || (0..3).all(|k| sums(k).abs() <= 1e-9 * c), "{name}");
+        }
+    }
+}
+
 #[test]
 fn without_a_penalty_softmax_has_no_gradient_left() {
     let rows = rows(2000, true, 2);

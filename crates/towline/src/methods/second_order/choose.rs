@@ -205,7 +205,9 @@ fn with_matrix(
     let all = store.shape();
     let is_ridge = matches!(objective.penalty, AnyPenalty::L2(_));
     // Matrices of rows by rows are smaller where rows are fewer.
-    let by_rows = is_ridge && objective.width() == 1 && all.rows < all.columns && all.columns > FEW_COLUMNS;
+    let is_joint = objective.width() > 1 && objective.targets.multiclass().is_some() && solver != Solver::Gram;
+    let has_products = objective.width() == 1 || is_joint;
+    let by_rows = is_ridge && has_products && all.rows < all.columns && all.columns > FEW_COLUMNS;
     let (solver, shape, more, in_memory) = if by_rows {
         let solver = if solver == Solver::Gram { Solver::Newton } else { solver };
         let small = reduced_shape(&all);
@@ -230,7 +232,7 @@ fn with_matrix(
         _ => 1.0,
     };
     // The squared loss with few rows is one factor of their products.
-    let is_one_factor = by_rows && matches!(objective.loss, AnyLoss::Squared(_));
+    let is_one_factor = by_rows && !is_joint && matches!(objective.loss, AnyLoss::Squared(_));
     let steps =
         if is_one_factor { factor_seconds(shape.columns as f64) } else { seconds(&shape, solver, outputs, factors) };
     let seconds = steps + more;

@@ -12,6 +12,7 @@ use super::gram::Gram;
 use crate::block::{Block, Layout, ValueKind};
 use crate::engine::{TrainError, Watch};
 use crate::loss::AnyLoss;
+use crate::objective::Objective;
 
 /// Columns that are multiplied at a time: the matrix of products, which does not stay near the processor, is gone over
 /// once for all of them.
@@ -34,11 +35,19 @@ pub enum Reduced {
 }
 
 impl Reduced {
-    /// XXᵀ for the squared loss, else rows with the same products.
-    pub fn new(rows: &Block, loss: &AnyLoss, watch: &Watch) -> Result<Reduced, TrainError> {
-        match loss {
-            AnyLoss::Squared(_) => Ok(Reduced::Products(products(rows, watch)?)),
+    /// XXᵀ for the squared loss of one output, else rows with the same products.
+    pub fn new(rows: &Block, objective: &Objective, watch: &Watch) -> Result<Reduced, TrainError> {
+        match objective.loss {
+            AnyLoss::Squared(_) if objective.width() == 1 => Ok(Reduced::Products(products(rows, watch)?)),
             _ => Ok(Reduced::Rows(reduce(rows, watch)?)),
+        }
+    }
+
+    /// Rows with the same products, if there are any.
+    pub fn rows(&self) -> Option<&Block> {
+        match self {
+            Reduced::Rows(rows) => Some(rows),
+            Reduced::Products(_) => None,
         }
     }
 }

@@ -26,6 +26,7 @@ mod equations;
 mod error;
 mod factor;
 mod few_rows;
+mod few_rows_joint;
 mod folds;
 mod from_moments;
 mod gram;

@@ -14,7 +14,7 @@ use crate::budget::{Budget, Reservation};
 use crate::engine::{
     Cost, Limits, Observer, Solver, Status, Task, TrainError, TrainOptions, Trained, ZeroCosts, unlearnt_models,
 };
-use crate::loss::AnyLoss;
+use crate::objective::Objective;
 use crate::store::BlockStore;
 
 /// The dual variables of a model that has been trained may take this part of what is free while others train.
@@ -57,7 +57,7 @@ pub fn train_path(
         }
         return Ok(all);
     }
-    let reduced = reduced(&rows, (chosen, &tasks[0].objective.loss), &limits, budget)?;
+    let reduced = reduced(&rows, (chosen, &tasks[0].objective), &limits, budget)?;
     let bytes = needs::model_bytes(&shape, chosen, &tasks[0].objective);
     let _paid = budget.reserve("second-order solver", bytes)?;
     let heavy = heavy(&mut rows, chosen)?;
@@ -174,13 +174,13 @@ fn keep_if_wanted(done: &mut Trained, is_wanted: bool, bytes: u64, kept: &mut Re
 /// What is known of all rows but their values, where matrices are of rows by rows.
 fn reduced(
     rows: &StoreRows,
-    (chosen, loss): (&Candidate, &AnyLoss),
+    (chosen, objective): (&Candidate, &Objective),
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Option<(Reduced, Reservation)>, TrainError> {
     let Some(all) = rows.memory().filter(|_| chosen.matrix == Matrix::Rows) else { return Ok(None) };
     let paid = budget.reserve("products of rows", few_rows::bytes(rows.store().shape().rows))?;
-    match Reduced::new(all, loss, limits.watch()) {
+    match Reduced::new(all, objective, limits.watch()) {
         // The solvers will find out themselves.
         Err(TrainError::Stopped(_)) => Ok(None),
         reduced => Ok(Some((reduced?, paid))),
@@ -247,7 +247,8 @@ impl Common<'_> {
         let found = if let Some(status) = limits.look() {
             Err(TrainError::Stopped(status))
         } else if width > 1 {
-            several_outputs::train(rows, task, (start, is_near), budget, &mut session)
+            let reduced = reduced.and_then(Reduced::rows);
+            several_outputs::train(rows, reduced, task, (start, is_near), budget, &mut session)
         } else {
             let heavy = heavy.as_ref();
             let run = Run { rows, reduced: *reduced, heavy, task, start, is_near, budget, session: &mut session };

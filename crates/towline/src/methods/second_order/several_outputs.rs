@@ -1,12 +1,13 @@
 //! From a task with one weight per feature and class to a model.
 use super::class_margins::ClassMargins;
+use super::few_rows_joint;
 use super::rows::{StoreRows, TaskRows};
 use super::scanning::Rows;
 use super::session::Session;
 use super::smooth;
 use super::softmax::{self, SoftmaxSum};
 use super::train::l2_part;
-use crate::block::Row;
+use crate::block::{Block, Row};
 use crate::budget::Budget;
 use crate::engine::{Duals, Start, Status, Task, TrainError, Trained, add_row, margins_of};
 use crate::loss::classes::{CrammerSinger, Softmax};
@@ -18,8 +19,11 @@ use crate::penalty::AnyPenalty;
 const FURTHER: f64 = 0.1;
 
 /// Trains one model from `start` on, which is near the optimum or not.
+///
+/// `reduced` are rows with the same products, where they are fewer than features.
 pub fn train(
     rows: &mut StoreRows,
+    reduced: Option<&Block>,
     task: &Task,
     (start, is_near): (&[f64], bool),
     budget: &Budget,
@@ -35,14 +39,18 @@ pub fn train(
     w.resize(classes * size, 0.0);
     let mut rows = TaskRows::new(rows, task);
     let len = shape.values as f64 / shape.rows.max(1) as f64 + 1.0;
-    if is_margin_loss(task) {
-        return match begin_with(OfClass(CrammerSinger), &mut rows, &mut w, session)? {
-            Some((status, duals)) => session.finish(&rows, duals, status),
-            None => class_margins(&mut rows, &ridge, len, session),
-        };
-    }
-    if let Some((status, duals)) = begin_with(OfClass(Softmax), &mut rows, &mut w, session)? {
+    let ended = match is_margin_loss(task) {
+        true => begin_with(OfClass(CrammerSinger), &mut rows, &mut w, session)?,
+        false => begin_with(OfClass(Softmax), &mut rows, &mut w, session)?,
+    };
+    if let Some((status, duals)) = ended {
         return session.finish(&rows, duals, status);
+    }
+    if let Some(reduced) = reduced {
+        return few_rows_joint::train(&mut rows, reduced, session);
+    }
+    if is_margin_loss(task) {
+        return class_margins(&mut rows, &ridge, len, session);
     }
     let model = SoftmaxSum::new(classes, &ridge, objective.bias, len);
     smooth::train(model, &mut rows, (w, is_near), budget, session)
