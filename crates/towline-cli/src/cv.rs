@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
     let talk = !arguments.quiet && !arguments.json;
-    let reading = arguments.reading.options(Precision::F32, threads, true);
+    let reading = arguments.reading.options(Precision::F32, threads, true)?;
     check_readable(&arguments.data, &reading)?;
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let inputs = Inputs::none().and(&arguments.data);

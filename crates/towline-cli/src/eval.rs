@@ -107,7 +107,7 @@ pub fn judge(
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let options = arguments.reading.options(Precision::F32, threads, true);
+    let options = arguments.reading.options(Precision::F32, threads, true)?;
     let kept = Judge::MOST_ROW_BYTES;
     let coming = budget.expect(Scores::least_bytes(&arguments.model, &arguments.input, &options, kept, &budget));
     let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
@@ -121,6 +121,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         threshold: arguments.threshold,
         positive: arguments.positive.place(targets)?,
     };
+    arguments.reading.check_known(model.header.schema.as_ref())?;
     let found = judge(&model, &arguments.input, &options, question, &budget)?;
     if arguments.json {
         show::print(&format!("{}\n", quality::json(&found, arguments.metric)?))?;

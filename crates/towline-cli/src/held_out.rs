@@ -77,7 +77,8 @@ impl HeldOut {
             let scale = if train.manifest().scale == Scale::Rows { Scale::Rows } else { Scale::None };
             let threads = reading.threads;
             let fourier = train.manifest().fourier;
-            let options = PackOptions { read: reading, fourier, scale, threads, ..PackOptions::default() };
+            let read = reading.by_schema(train.manifest().schema.as_ref(), false);
+            let options = PackOptions { read, fourier, scale, threads, ..PackOptions::default() };
             pack(&[Input::new(test)], &path, &options, budget, &Progress::default())?;
             DiskStore::open_within(&path, budget)?
         };

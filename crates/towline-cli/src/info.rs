@@ -13,7 +13,7 @@ use towline::trainer::StoreFingerprint;
 
 use crate::memory::{self, Memory};
 use crate::top::Top;
-use crate::{show, size};
+use crate::{schema, show, size};
 
 /// Arguments of `towline info`.
 #[derive(clap::Args)]
@@ -228,6 +228,7 @@ fn text(store: &DiskStore, encodings: &BTreeMap<&'static str, u64>) -> String {
         let (features, values) = (show::count(stored.features), show::count(stored.values));
         line("made from", format!("{values} values of {features} features, whenever a block is read"));
     }
+    manifest.schema.iter().flat_map(schema::lines).for_each(|(name, value)| line(&name, value));
     line("precision", format!("{:?}", manifest.precision).to_lowercase());
     line("weights", if manifest.weighted { "one per row" } else { "none" }.to_string());
     line("groups", if manifest.grouped { "one per row" } else { "none" }.to_string());

@@ -1,12 +1,15 @@
 //! How inputs are read: the same arguments for every verb that reads them.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
-use towline::input::table::{ColumnRef, TableOptions, Unlabelled};
+use towline::input::table::{ColumnPolicy, ColumnRef, TableOptions, Unlabelled};
 use towline::input::{Format, Input, ReadOptions};
+use towline::schema::{Absent, Kind, Schema, Words};
 use towline::store::manifest::Manifest;
+
+use crate::schema;
 
 /// Arguments that say how to read.
 #[derive(clap::Args)]
@@ -37,9 +40,25 @@ pub struct InputArguments {
     /// Columns of a table to leave out
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     ignore: Vec<ColumnRef>,
-    /// Columns of a table that are text even if they look like numbers, such as codes
+    /// Columns of a table that are categories even if they look like numbers, such as codes
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
-    text: Vec<ColumnRef>,
+    category: Vec<ColumnRef>,
+    /// A column of text to read, whose words are features; with a rule after a colon such as words=1-2,min=5 or
+    /// chars=3-5, and one of tf-idf, counts, binary; may be given several times
+    #[arg(long, value_name = "COLUMN[:RULE]", value_parser = text_rule)]
+    text: Vec<(ColumnRef, Words)>,
+    /// Columns of a table that are numbers even if they look like identifiers
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    number: Vec<ColumnRef>,
+    /// A file that says what the columns of a table are; 'towline schema' prints one to begin with
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["category", "number", "text", "ignore", "absent"])]
+    schema: Option<PathBuf>,
+    /// What becomes of absent cells of a table [default: marked, but zero where most cells are absent]
+    #[arg(long, value_enum)]
+    absent: Option<AbsentName>,
+    /// What to do about a table that lacks columns of the model or of the store
+    #[arg(long, value_enum, default_value_t = ColumnsName::Strict)]
+    columns: ColumnsName,
     /// What an absent cell of a table looks like, besides an empty one, such as NA
     #[arg(long, value_name = "TOKEN", value_delimiter = ',', allow_hyphen_values = true)]
     missing: Vec<String>,
@@ -78,6 +97,30 @@ enum UnlabelledName {
     Skip,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum AbsentName {
+    /// A feature of its own says that the cell is absent, and a number is the mean of those that are there
+    Marked,
+    /// They count as 0
+    Zero,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ColumnsName {
+    /// Refuse it
+    Strict,
+    /// Take their cells to be absent, and say so
+    Note,
+}
+
+/// A column, and after a colon what becomes of its text.
+fn text_rule(text: &str) -> Result<(ColumnRef, Words), String> {
+    match text.rsplit_once(':') {
+        Some((column, rule)) => Ok((column.into(), Words::parse(rule)?)),
+        None => Ok((text.into(), Words::default())),
+    }
+}
+
 fn yes_or_no(text: &str) -> Result<bool, String> {
     match text {
         "yes" => Ok(true),
@@ -95,8 +138,32 @@ fn one_byte(text: &str) -> Result<u8, String> {
 }
 
 impl InputArguments {
+    fn kinds(&self) -> Vec<(ColumnRef, Kind)> {
+        let of = |columns: &[ColumnRef], kind| columns.iter().map(|c| (c.clone(), kind)).collect::<Vec<_>>();
+        let texts = self.text.iter().map(|(column, words)| (column.clone(), Kind::Text(*words))).collect();
+        [of(&self.category, Kind::Category), of(&self.number, Kind::Number), texts].concat()
+    }
+
+    /// Refuses options that say what columns are, where `schema` has decided that before.
+    pub fn check_known(&self, schema: Option<&Schema>) -> anyhow::Result<()> {
+        let given = [
+            ("--category", !self.category.is_empty()),
+            ("--number", !self.number.is_empty()),
+            ("--text", !self.text.is_empty()),
+            ("--ignore", !self.ignore.is_empty()),
+            ("--absent", self.absent.is_some()),
+            ("--schema", self.schema.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if schema.is_some() => {
+                bail!("{option}: columns are read as those that are known already; leave it out")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The options for reading training data; for prediction, rows without labels are welcome.
-    pub fn options(&self, precision: Precision, threads: usize, labels_needed: bool) -> ReadOptions {
+    pub fn options(&self, precision: Precision, threads: usize, labels_needed: bool) -> anyhow::Result<ReadOptions> {
         let libsvm = LibsvmOptions {
             index_base: match self.index_base {
                 IndexBaseName::Auto => IndexBase::Auto,
@@ -111,6 +178,10 @@ impl InputArguments {
             precision,
             skip_groups: self.skip_groups,
         };
+        let columns = match self.columns {
+            ColumnsName::Strict => ColumnPolicy::Strict,
+            ColumnsName::Note => ColumnPolicy::Note,
+        };
         let unlabelled = match self.unlabelled {
             Some(UnlabelledName::Skip) => Unlabelled::Skip,
             Some(UnlabelledName::Error) => Unlabelled::Error,
@@ -123,13 +194,19 @@ impl InputArguments {
             weight: self.weight.clone(),
             group: self.group.clone(),
             ignore: self.ignore.clone(),
-            text: self.text.clone(),
+            kinds: self.kinds(),
+            absent: self.absent.map(|absent| match absent {
+                AbsentName::Marked => Absent::Marked,
+                AbsentName::Zero => Absent::Zero,
+            }),
+            known: self.schema.as_ref().map(|file| schema::read(file, columns)).transpose()?,
+            columns,
             missing: self.missing.clone(),
             header: self.header,
             delimiter: self.delimiter,
             precision,
         };
-        ReadOptions { format: self.format, libsvm, table, threads, fourier: None }
+        Ok(ReadOptions { format: self.format, libsvm, table, threads, fourier: None })
     }
 }
 

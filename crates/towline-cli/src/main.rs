@@ -30,6 +30,7 @@ mod program;
 mod progress;
 mod quality;
 mod recipe;
+mod schema;
 mod show;
 mod size;
 mod stream;
@@ -55,6 +56,8 @@ struct Arguments {
 enum Verb {
     /// Pack tables into a block store, once, for fast reading ever after
     Pack(pack::Arguments),
+    /// Print what the columns of a table are taken for, as a file to edit
+    Schema(schema::Arguments),
     /// Train a model to a certified distance from the optimum
     Train(Box<train::Arguments>),
     /// Compare values of C, or losses, by rows that are held out
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
     program::let_go_of_pages();
     let result = match arguments.verb {
         Verb::Pack(arguments) => pack::run(&arguments),
+        Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Cv(arguments) => cv::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),

@@ -61,8 +61,9 @@ pub struct Arguments {
     /// Keep columns in the order of the features instead of numbering them by frequency
     #[arg(long)]
     no_renumber: bool,
-    /// Scale rows to unit length, features to [0, 1], or features by their standard deviation
-    #[arg(long, value_enum, default_value_t = ScaleName::None)]
+    /// Scale numbers of tables by mean and standard deviation (auto), rows to unit length, features to [0, 1], or
+    /// features by their standard deviation
+    #[arg(long, value_enum, default_value_t = ScaleName::Auto)]
     scale: ScaleName,
     /// Map rows to this many random Fourier features, whose products are close to the kernel exp(-gamma |x - y|^2)
     #[arg(long, value_name = "FEATURES", requires = "gamma", conflicts_with = "scale")]
@@ -114,6 +115,7 @@ fn block_size(text: &str) -> Result<u64, String> {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ScaleName {
+    Auto,
     None,
     Rows,
     Minmax,
@@ -152,7 +154,7 @@ impl Arguments {
         let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
         let map = self.rff.zip(self.gamma).map(|(rff, gamma)| FourierMap::new(rff, gamma, self.rff_seed));
         Ok(PackOptions {
-            read: self.reading.options(precision, threads, true),
+            read: self.reading.options(precision, threads, true)?,
             repeat: self.repeat,
             fourier: map.transpose()?,
             fourier_kept: self.rff_keep.into(),
@@ -165,6 +167,7 @@ impl Arguments {
             shuffle_seed: (!self.keep_order).then_some(self.seed),
             renumber: !self.no_renumber,
             scale: match self.scale {
+                ScaleName::Auto => Scale::Auto,
                 ScaleName::None => Scale::None,
                 ScaleName::Rows => Scale::Rows,
                 ScaleName::Minmax => Scale::Minmax,
@@ -186,6 +189,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("standard input is named twice; it can be read only once");
     }
     let inputs = expand(&arguments.inputs)?;
+    if arguments.append && arguments.output.is_dir() {
+        arguments.reading.check_known(Manifest::read(&arguments.output)?.schema.as_ref())?;
+    }
     let options = arguments.options()?;
     stop_on_signal(&options.stop)?;
     let budget = memory::budget(arguments.memory);
@@ -221,7 +227,7 @@ pub fn pack_beside(
     let store = file.with_file_name(name);
     let input = Input::File(file.to_path_buf());
     let options =
-        PackOptions { read: reading.options(Precision::F32, threads, true), threads, ..PackOptions::default() };
+        PackOptions { read: reading.options(Precision::F32, threads, true)?, threads, ..PackOptions::default() };
     if store.exists() {
         let manifest = Manifest::read(&store)?;
         let here = source_of(&input, &options.read, 1);

@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     arguments.path(fit.clone()).check()?;
     let budget = memory::budget(train.memory);
     let threads = train.threads.map_or_else(towline::machine::threads, usize::from);
-    let reading = train.reading.options(Precision::F32, threads, true);
+    let reading = train.reading.options(Precision::F32, threads, true)?;
     train::check_inputs(train, &reading)?;
     let folder = train.output.clone().unwrap_or_else(|| train.data.with_extension("path"));
     let inputs = train::inputs(train);

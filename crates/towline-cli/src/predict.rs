@@ -22,6 +22,7 @@ use crate::input::InputArguments;
 use crate::keep::{self, Kept, Said};
 use crate::memory::{self, Memory};
 use crate::positive::PositiveArgument;
+use crate::show;
 
 /// Arguments of `towline predict`.
 #[derive(clap::Args)]
@@ -68,10 +69,11 @@ fn threshold(text: &str) -> Result<f64, String> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let options = arguments.reading.options(Precision::F32, threads, false);
+    let options = arguments.reading.options(Precision::F32, threads, false)?;
     let coming = budget.expect(Scores::least_bytes(&arguments.model, &arguments.input, &options, 0, &budget));
     let (model, _paid) = Model::load_within(&arguments.model, &budget)?;
     drop(coming);
+    arguments.reading.check_known(model.header.schema.as_ref())?;
     let objective = &model.header.objective;
     let chances = Chances::of(&model.header);
     if arguments.probabilities && chances.is_none() {
@@ -90,7 +92,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut destination = Destination::open(arguments.output.as_deref(), kind, &inputs)?;
     let mut out = destination.begin()?;
     let mut probabilities = Vec::new();
-    Scores::open(&model, &arguments.input, &options, &budget)?.for_each(|row| {
+    let mut scores = Scores::open(&model, &arguments.input, &options, &budget)?;
+    scores.for_each(|row| {
         if arguments.scores {
             write_numbers(&mut out, row.scores)?;
         } else if let (true, Some(chances)) = (arguments.probabilities, chances) {
@@ -105,6 +108,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         anyhow::Ok(())
     })?;
     out.finish()?;
+    show::notes(&scores.remarks());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,6 +3,8 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 
+use crate::flags;
+
 /// What every failure to print says, whoever prints.
 pub const STDOUT: &str = "cannot write to standard output";
 
@@ -66,4 +68,9 @@ mod tests {
     fn counts_have_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(super::count), ["0", "999", "1,000", "1,234,567"]);
     }
+}
+
+/// Says what is worth knowing, with the names of options.
+pub fn notes(remarks: &[String]) {
+    remarks.iter().for_each(|remark| say(&format!("note: {}\n", flags::typed(remark))));
 }

@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         true => Input::Follow(arguments.data.clone()),
         false => Input::new(&name),
     };
-    let reading = arguments.reading.options(Precision::F32, threads, true);
+    let reading = arguments.reading.options(Precision::F32, threads, true)?;
     check_inputs(arguments, &reading)?;
     let place = OutputFile::open(&output, Kind::Model, &inputs(arguments))?;
     let talk = !arguments.quiet && !arguments.json;

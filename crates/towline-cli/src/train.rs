@@ -263,7 +263,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     }
     let budget = memory::budget(arguments.memory);
     let threads = arguments.threads.map_or_else(towline::machine::threads, usize::from);
-    let reading = arguments.reading.options(Precision::F32, threads, true);
+    let reading = arguments.reading.options(Precision::F32, threads, true)?;
     check_inputs(arguments, &reading)?;
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let inputs = inputs(arguments);

@@ -35,8 +35,13 @@ pub struct Arguments {
 
 impl Arguments {
     fn options(&self, stop: &Stop) -> PyResult<PackOptions> {
-        let scales =
-            [("none", Scale::None), ("rows", Scale::Rows), ("minmax", Scale::Minmax), ("standard", Scale::Standard)];
+        let scales = [
+            ("auto", Scale::Auto),
+            ("none", Scale::None),
+            ("rows", Scale::Rows),
+            ("minmax", Scale::Minmax),
+            ("standard", Scale::Standard),
+        ];
         let kept = [("auto", FourierKept::Auto), ("seed", FourierKept::Seed), ("values", FourierKept::Values)];
         let map = self.fourier.map(|(features, gamma, seed)| FourierMap::new(features, gamma, seed)).transpose();
         let existing = [("refuse", Existing::Refuse), ("replace", Existing::Replace), ("append", Existing::Append)];

@@ -2,8 +2,9 @@
 use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
-use towline::input::table::{ColumnRef, TableOptions, Unlabelled};
+use towline::input::table::{ColumnPolicy, ColumnRef, TableOptions, Unlabelled};
 use towline::input::{Input, ReadOptions};
+use towline::schema::{Absent, Kind, Words};
 
 use crate::errors::bad_value;
 
@@ -18,7 +19,11 @@ pub struct Reading {
     weight: Option<String>,
     group: Option<String>,
     ignore: Vec<String>,
-    text: Vec<String>,
+    category: Vec<String>,
+    number: Vec<String>,
+    text: Vec<(String, String)>,
+    absent: Option<String>,
+    columns: String,
     missing: Vec<String>,
     unlabelled: String,
     header: Option<bool>,
@@ -46,12 +51,24 @@ impl Reading {
         self.threads.unwrap_or_else(towline::machine::threads)
     }
 
+    fn kinds(&self) -> PyResult<Vec<(ColumnRef, Kind)>> {
+        let of = |names: &[String], kind| names.iter().map(|name| (name.as_str().into(), kind)).collect::<Vec<_>>();
+        let text = |(name, rule): &(String, String)| {
+            let words = Words::parse(rule).map_err(bad_value)?;
+            Ok((name.as_str().into(), Kind::Text(words)))
+        };
+        let texts = self.text.iter().map(text).collect::<PyResult<Vec<_>>>()?;
+        Ok([of(&self.category, Kind::Category), of(&self.number, Kind::Number), texts].concat())
+    }
+
     /// The library's options; where labels are not needed, rows without them are welcome.
     pub fn options(&self, labels_needed: bool) -> PyResult<ReadOptions> {
         let precision = self.precision()?;
         let bases = [("auto", IndexBase::Auto), ("0", IndexBase::Zero), ("1", IndexBase::One)];
         let duplicates = [("error", Duplicates::Error), ("sum", Duplicates::Sum), ("last", Duplicates::Last)];
         let unlabelled = [("error", Unlabelled::Error), ("skip", Unlabelled::Skip)];
+        let absent = Absent::ALL.map(|absent| (absent.name(), absent));
+        let policies = [("strict", ColumnPolicy::Strict), ("note", ColumnPolicy::Note)];
         let libsvm = LibsvmOptions {
             index_base: choose("index_base", &self.index_base, &bases)?,
             duplicates: choose("duplicates", &self.duplicates, &duplicates)?,
@@ -74,7 +91,10 @@ impl Reading {
             weight: column(&self.weight),
             group: column(&self.group),
             ignore: columns(&self.ignore),
-            text: columns(&self.text),
+            kinds: self.kinds()?,
+            absent: self.absent.as_deref().map(|word| choose("absent", word, &absent)).transpose()?,
+            known: None,
+            columns: choose("columns", &self.columns, &policies)?,
             missing: self.missing.clone(),
             header: self.header,
             delimiter,

@@ -42,7 +42,7 @@ mod methods;
 pub mod model;
 
 pub use base::{bits, budget, machine, output, stop, wording};
-pub use data::{block, fourier, index, store};
+pub use data::{block, fourier, index, schema, store};
 pub use engine::label_kind as task;
 pub use engine::sweep as solver;
 pub use engine::{classes, group_file, objective, residents, targets};

@@ -176,7 +176,7 @@ fn a_text_that_occurs_often_is_held_once() {
     let page = [vec![1], run(rows, 0)].concat();
     let column = Column { name: "a", kind: TEXT, repetition: 0, values: rows, dictionary, page };
     bench.file("text.parquet", file(rows, &[labels(rows), column]));
-    let ended = limited(&bench, 2048, "pack text.parquet -o text.tow -q --memory 64M --threads 2 --text a");
+    let ended = limited(&bench, 2048, "pack text.parquet -o text.tow -q --memory 64M --threads 2 --category a");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
 
@@ -234,13 +234,13 @@ fn text_that_is_put_together_is_paid_for() {
     let bench = store();
     let text = vec![b'x'; 100_000];
     bench.file("few.parquet", text_file(129, 7, repeated(129, &text)));
-    let ended = limited(&bench, 1024, "pack few.parquet -o few.tow -q --memory 64M --threads 2 --text a");
+    let ended = limited(&bench, 1024, "pack few.parquet -o few.tow -q --memory 64M --threads 2 --category a");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     // Six gigabytes of text in a hundred kilobytes.
     let bytes = text_file(59_905, 7, repeated(59_905, &text));
     assert!(bytes.len() < 200_000);
     bench.file("many.parquet", bytes);
-    let ended = limited(&bench, 1024, "pack many.parquet -o many.tow -q --memory 64M --threads 2 --text a");
+    let ended = limited(&bench, 1024, "pack many.parquet -o many.tow -q --memory 64M --threads 2 --category a");
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     assert!(ended.stderr.contains("Parquet pages"), "{}", ended.stderr);
 }
@@ -255,7 +255,7 @@ fn lists_of_lengths_are_paid_for() {
         // As many lengths as the page says it has values, and far more.
         for (rows, page, code) in [(2_000_000_000, [none.clone(), none].concat(), 3), (5, head, 4)] {
             bench.file("lengths.parquet", text_file(rows, encoding, page));
-            let ended = limited(&bench, 1024, "pack lengths.parquet -o l.tow -q --memory 64M --threads 2 --text a");
+            let ended = limited(&bench, 1024, "pack lengths.parquet -o l.tow -q --memory 64M --threads 2 --category a");
             assert_eq!(ended.code, Some(code), "{encoding}: {}", ended.stderr);
             assert!(!bench.path("l.tow").exists());
         }

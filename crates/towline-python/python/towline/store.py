@@ -21,7 +21,11 @@ READING: dict[str, Any] = {
     "weight": None,
     "group": None,
     "ignore": [],
-    "text": [],
+    "category": [],
+    "number": [],
+    "text": {},
+    "absent": None,
+    "columns": "strict",
     "missing": [],
     "unlabelled": "error",
     "header": None,
@@ -50,7 +54,7 @@ def pack(
     keep_order: bool = False,
     seed: int = 0,
     renumber: bool = True,
-    scale: str = "none",
+    scale: str = "auto",
     rff: int | None = None,
     gamma: float | None = None,
     rff_seed: int = 0,
@@ -65,10 +69,12 @@ def pack(
     Polars or pandas frame, a DuckDB relation), a Polars lazy frame, which is collected batch by batch, or an iterator of
     ``(X, y)`` or ``(X, y, sample_weight)``. Columns of arrays are features with their number, from 0 on.
 
-    ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to so many random
+    ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"auto"`` (numbers of tables by mean and
+    standard deviation), ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to so many random
     Fourier features for the kernel ``exp(-gamma |x - y|^2)``; ``rff_keep`` says whether the store holds their ``"values"``, or the rows that they are made from with the
     ``"seed"`` whenever a block is read. Other keywords say how
-    files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``text``, ``missing``, ``unlabelled``,
+    files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``category``, ``number``, ``text`` (a column, a list of them, or a
+    dictionary of columns and rules such as ``"words=1-2,min=5"``), ``absent``, ``columns``, ``missing``, ``unlabelled``,
     ``format``, ``index_base``, ``duplicates``, ``header``, ``delimiter``, ``precision``, ``threads``.
     """
     if (rff is None) != (gamma is None):
@@ -94,7 +100,10 @@ def reading_options(given: dict) -> dict:
     unknown = sorted(set(given) - set(READING))
     if unknown:
         raise TypeError(f"{unknown[0]!r} is no way to read; use {', '.join(READING)}")
-    lists = {name: [given[name]] for name in ("ignore", "text", "missing") if isinstance(given.get(name), str)}
+    lists = {name: [given[name]] for name in ("ignore", "category", "number", "missing") if isinstance(given.get(name), str)}
+    text = given.get("text", {})
+    text = [text] if isinstance(text, str) else text
+    lists["text"] = list(text.items()) if isinstance(text, dict) else [(name, "") for name in text]
     columns = {name: str(given[name]) for name in ("label", "weight", "group", "index_base") if given.get(name) is not None}
     return {**READING, **given, **columns, **lists}
 

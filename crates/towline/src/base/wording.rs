@@ -14,11 +14,12 @@
 /// The settings and actions that messages name: methods of `Fit`, of what it makes, of `Pack` and of `Store`.
 #[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "append", "bias", "c", "cache_share", "calibrate", "checkpoint", "class_weight", "delimiter", "duplicates", "folds",
-    "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index", "index_base", "init_rows",
-    "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss", "max_passes", "max_time", "memory",
-    "method", "metric", "missing", "multiclass", "order", "ordered", "pack", "path", "penalty", "points", "positive", "precision",
-    "query_rows", "repeat", "repeats", "restart", "rff", "rff_keep", "rff_seed", "rounds", "rows", "scale", "selection",
+    "absent", "append", "bias", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "columns",
+    "delimiter", "duplicates", "folds", "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index",
+    "index_base", "init_rows", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
+    "max_passes", "max_time", "memory", "method", "metric", "missing", "multiclass", "number", "order", "ordered",
+    "pack", "path", "penalty", "points", "positive", "precision", "query_rows", "repeat", "repeats", "restart", "rff",
+    "rff_keep", "rff_seed", "rounds", "rows", "scale", "selection",
     "solver", "split_groups", "stratify", "stream", "task", "text", "to", "tolerance", "truncate", "unlabelled",
     "verify", "warm_start", "weight", "working_set",
 ];

@@ -3,4 +3,5 @@ pub mod block;
 pub mod fourier;
 pub mod hashing;
 pub mod index;
+pub mod schema;
 pub mod store;

@@ -8,6 +8,7 @@ use crate::fourier::FourierMap;
 use crate::input::libsvm::{Duplicates, IndexBase, Precision};
 use crate::input::{ColumnRef, Format, Input, Progress, ReadOptions, Unlabelled};
 use crate::pack::{FourierKept, PackOptions};
+use crate::schema::{Absent, Kind, Words};
 use crate::stop::Stop;
 use crate::store::manifest::Scale;
 use crate::store::writer::Existing;
@@ -122,9 +123,27 @@ impl Pack {
         self
     }
 
-    /// A column of a table that is text even if it looks like numbers.
-    pub fn text(mut self, column: &str) -> Pack {
-        self.options.read.table.text.push(ColumnRef::new(column));
+    /// A column of a table whose cells are categories even if they look like something else, such as codes.
+    pub fn category(mut self, column: &str) -> Pack {
+        self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Category));
+        self
+    }
+
+    /// A column of a table whose cells are text to read: their n-grams are features.
+    pub fn text(mut self, column: &str, words: Words) -> Pack {
+        self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Text(words)));
+        self
+    }
+
+    /// A column of a table whose cells are numbers even if they look like an identifier.
+    pub fn number(mut self, column: &str) -> Pack {
+        self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Number));
+        self
+    }
+
+    /// What becomes of absent cells of a table.
+    pub fn absent(mut self, absent: Absent) -> Pack {
+        self.options.read.table.absent = Some(absent);
         self
     }
 

@@ -43,6 +43,10 @@ enum Source<'a> {
 struct FromInput<'a> {
     scorer: Scorer<'a>,
     source: Box<dyn RowSource>,
+    /// Whether the model says how columns are read.
+    by_schema: bool,
+    /// Values of features that training has not seen.
+    unseen: u64,
     batch: RowBatch,
     /// The next row of the batch.
     next: usize,
@@ -85,7 +89,8 @@ impl<'a> Scores<'a> {
         }
         let scorer = Scorer::new(model, budget)?;
         let outputs = scorer.outputs();
-        let options = ReadOptions { fourier: model.header.fourier, ..options.clone() };
+        let options =
+            ReadOptions { fourier: model.header.fourier, ..options.by_schema(model.header.schema.as_ref(), false) };
         let source = input::open(&[Input::new(name)], &options, budget, &Progress::default())?;
         if source.features_are_named() != model.header.named_features && model.header.hash_bits.is_none() {
             let kind = |named| if named { "named columns" } else { "numbered features" };
@@ -94,8 +99,9 @@ impl<'a> Scores<'a> {
                 "{name}: the model was trained on {model_has} and this input has {input_has}; use the same format as in training"
             ));
         }
-        let (batch, scores) = (RowBatch::default(), Vec::new());
-        let rows = Source::Input(Box::new(FromInput { scorer, source, batch, next: 0, end: 0, scores }));
+        let (batch, scores, by_schema) = (RowBatch::default(), Vec::new(), model.header.schema.is_some());
+        let rows =
+            Source::Input(Box::new(FromInput { scorer, source, by_schema, unseen: 0, batch, next: 0, end: 0, scores }));
         Ok(Scores { targets, outputs, rows })
     }
 
@@ -117,6 +123,21 @@ impl<'a> Scores<'a> {
         }
         // Text takes at most half of what is free.
         2 * TextLimits::least_bytes(options.threads) + input::unpacking_bytes(&Input::new(name), 0)
+    }
+
+    /// What there is to say of the rows that have been read, where their columns are not all those of training.
+    pub fn remarks(&self) -> Vec<String> {
+        match &self.rows {
+            Source::Input(rows) if rows.by_schema => {
+                let mut remarks = rows.source.remarks();
+                if rows.unseen > 0 {
+                    let unseen = rows.unseen;
+                    remarks.push(format!("{unseen} cells and words were never seen in training, and count as 0"));
+                }
+                remarks
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Calls `each` with the rows that are left.
@@ -144,6 +165,7 @@ impl FromInput<'_> {
                     return Ok(None);
                 }
                 (self.next, self.end) = (0, 0);
+                self.unseen += self.scorer.unseen(&self.batch);
             }
             // Many classes have many scores, and rows may be short.
             let part = (SCORES_AT_ONCE / outputs).max(1);

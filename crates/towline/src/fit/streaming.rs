@@ -219,8 +219,10 @@ impl StreamFit {
         let mut options = self.options(start.is_some())?;
         let progress = Progress::new(input.size_bytes());
         options.progress = Some(progress.clone());
-        stream_needs::check(&input, &self.reading, &options, budget)?;
-        let source = input::open(&[input], &self.reading, budget, &progress)?;
+        let known = start.and_then(|model| model.header.schema.as_ref());
+        let reading = self.reading.by_schema(known, true);
+        stream_needs::check(&input, &reading, &options, budget)?;
+        let source = input::open(&[input], &reading, budget, &progress)?;
         Ok(stream(source, &options, start, &self.folder, budget, watch)?)
     }
 

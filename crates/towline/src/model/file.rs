@@ -130,6 +130,7 @@ mod tests {
             named_features: false,
             hash_bits: None,
             reporting: Default::default(),
+            schema: None,
             fourier: None,
         };
         Model { header, features: Features::Numbered(vec![4]), weights: vec![0.5; intercepts] }

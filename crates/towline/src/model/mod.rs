@@ -29,6 +29,7 @@ use crate::budget::BudgetError;
 use crate::fourier::FourierMap;
 use crate::objective::{Objective, Targets};
 use crate::output::{MODEL_MAGIC as MAGIC, OutputError};
+use crate::schema::Schema;
 use crate::store::features::{FeatureMap, FeatureName, Scaling};
 use crate::store::manifest::{Manifest, Scale};
 use crate::store::{DiskStore, StoreError};
@@ -37,8 +38,10 @@ use write::Weights;
 
 use crate::engine::{Baseline, Certificate, Cost, Status, Trained};
 
-/// The version of the format that this program writes and reads.
-pub const VERSION: u32 = 2;
+/// The newest version of the format. Models without a schema are written in version 2, which older programs read.
+pub const VERSION: u32 = 3;
+/// The oldest version that is read.
+const FIRST_VERSION: u32 = 2;
 
 /// What is known of a model besides its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,6 +84,9 @@ pub struct Header {
     /// How the model is judged and what its scores mean.
     #[serde(default, skip_serializing_if = "Reporting::is_empty")]
     pub reporting: Reporting,
+    /// What the columns of the tables are that it was trained on: others are read in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
 }
 
 /// What is told of a model that its objective does not say.
@@ -114,12 +120,17 @@ impl Reporting {
 }
 
 impl Header {
+    /// The least version that knows all of a model.
+    pub(crate) fn version_for(schema: Option<&Schema>) -> u32 {
+        if schema.is_some() { VERSION } else { FIRST_VERSION }
+    }
+
     /// What is known of a training run.
     fn of(trained: &[Trained], objective: &Objective, data: Data, intercepts: Vec<f64>) -> Header {
-        let Data { rows, features, fourier, unit_rows, named_features } = data;
+        let Data { rows, features, fourier, unit_rows, named_features, schema } = data;
         let certificates: Vec<Certificate> = trained.iter().map(|model| model.certificate).collect();
         Header {
-            version: VERSION,
+            version: Header::version_for(schema.as_ref()),
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             objective: objective.clone(),
             status: Status::of_all(trained.iter().map(|model| model.status)),
@@ -135,6 +146,7 @@ impl Header {
             named_features,
             hash_bits: None,
             reporting: Reporting::default(),
+            schema,
         }
     }
 
@@ -239,6 +251,7 @@ struct Data {
     fourier: Option<FourierMap>,
     unit_rows: bool,
     named_features: bool,
+    schema: Option<Schema>,
 }
 
 impl Data {
@@ -249,6 +262,7 @@ impl Data {
             fourier: manifest.fourier,
             unit_rows: manifest.scale == Scale::Rows,
             named_features: manifest.named_features,
+            schema: manifest.schema.clone(),
         }
     }
 }
@@ -264,7 +278,8 @@ impl Model {
 
     /// The same for rows without names, in memory: column j is feature number j.
     pub fn of_columns(trained: &[Trained], objective: &Objective, rows: u64, columns: u64) -> Model {
-        let data = Data { rows, features: columns, fourier: None, unit_rows: false, named_features: false };
+        let (unit_rows, named_features) = (false, false);
+        let data = Data { rows, features: columns, fourier: None, unit_rows, named_features, schema: None };
         Model::assemble(trained, objective, data, |column| (FeatureName::Number(column.into()), None))
     }
 

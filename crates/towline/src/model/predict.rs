@@ -20,6 +20,8 @@ pub struct Scorer<'a> {
     intercepts: Vec<f64>,
     unit_rows: bool,
     hash_bits: Option<u32>,
+    /// Whether all features that training has seen have a weight.
+    has_all: bool,
     _paid: Reservation,
 }
 
@@ -88,7 +90,8 @@ impl<'a> Scorer<'a> {
         };
         let Header { intercepts, unit_rows, hash_bits, .. } = &model.header;
         let (intercepts, unit_rows, hash_bits) = (intercepts.clone(), *unit_rows, *hash_bits);
-        Ok(Scorer { lookup, weights, intercepts, unit_rows, hash_bits, _paid: paid })
+        let has_all = model.header.named_features && model.header.features == count;
+        Ok(Scorer { lookup, weights, intercepts, unit_rows, hash_bits, has_all, _paid: paid })
     }
 
     /// Scores of a row.
@@ -124,6 +127,16 @@ impl<'a> Scorer<'a> {
             }
             _ => None,
         }
+    }
+
+    /// How many of the values of a batch belong to features that training has not seen, if the model knows that: where
+    /// some features have no weight, it has forgotten them.
+    pub fn unseen(&self, batch: &RowBatch) -> u64 {
+        if !self.has_all {
+            return 0;
+        }
+        let unseen: Vec<bool> = batch.names.iter().map(|name| self.place_of_name(name).is_none()).collect();
+        batch.keys.iter().filter(|&&key| unseen.get(key as usize) == Some(&true)).count() as u64
     }
 
     /// Appends the scores of these rows of `batch` to `scores`, one per output, side by side.

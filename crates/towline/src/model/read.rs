@@ -3,9 +3,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
-use super::{Features, Header, MAGIC, Model, ModelError, NAME_BYTES, VERSION};
+use super::{FIRST_VERSION, Features, Header, MAGIC, Model, ModelError, NAME_BYTES, VERSION};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::objective::Targets;
+use crate::schema::Schema;
 
 /// Bytes that are read at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -142,8 +143,14 @@ fn parse_header(text: &[u8]) -> Result<Header, Trouble> {
         Ok(header) => header,
         Err(error) => return damaged(format!("its header is damaged: {error}")),
     };
-    if header.version != VERSION {
-        return damaged(format!("model format version {}; this program reads version {VERSION}", header.version));
+    if !(FIRST_VERSION..=VERSION).contains(&header.version) {
+        let found = header.version;
+        return damaged(format!(
+            "model format version {found}; this program reads versions {FIRST_VERSION} to {VERSION}"
+        ));
+    }
+    if let Some(Err(problem)) = header.schema.as_ref().map(Schema::check) {
+        return damaged(format!("its schema is wrong: {problem}"));
     }
     if header.hash_bits.is_some_and(|bits| !(1..=31).contains(&bits)) {
         return damaged("its number of hash bits is not between 1 and 31");

@@ -10,11 +10,12 @@ use super::files::{StoreFolder, while_it_changes};
 use crate::block::Precision;
 use crate::block::{Layout, ValueKind};
 use crate::fourier::FourierMap;
+use crate::schema::Schema;
 
 /// The newest version of the store format that this program reads. A store is written in the least version that knows
 /// what it holds, so that older programs read it where they can: 1, rows with several targets 2, rows that are mapped
-/// when they are read 3, feature maps of the second version 4.
-pub const VERSION: u64 = 4;
+/// when they are read 3, feature maps of the second version 4, a schema of tables 5.
+pub const VERSION: u64 = 5;
 /// The name of the file.
 pub const FILE_NAME: &str = "manifest.json";
 /// A manifest lists files and classes, never rows: a larger one is not ours.
@@ -64,6 +65,9 @@ pub struct Manifest {
     pub targets: Vec<TargetSummary>,
     /// What the rows look like.
     pub row_summary: RowSummary,
+    /// What the columns of the tables are that the rows came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
     /// Where the rows came from.
     pub sources: Vec<Source>,
     /// The block table.
@@ -101,6 +105,8 @@ pub enum Scale {
     Minmax,
     /// Every feature divided by its standard deviation, without centring.
     Standard,
+    /// Numbers of a table by their mean and standard deviation, everything else as it came.
+    Auto,
 }
 
 /// A file of the store.
@@ -226,6 +232,9 @@ impl Manifest {
             return Err(StoreError::damaged(&path, "it does not name as many targets as a row has"));
         }
         manifest.check_made().map_err(|problem| StoreError::damaged(&path, problem))?;
+        if let Some(Err(problem)) = manifest.schema.as_ref().map(Schema::check) {
+            return Err(StoreError::damaged(&path, format!("its schema is wrong: {problem}")));
+        }
         Ok(manifest)
     }
 

@@ -3,8 +3,7 @@
 //! | Arrow type | what a row gets |
 //! | --- | --- |
 //! | integers, floats, decimals, booleans | the number; booleans are 0 and 1 |
-//! | dates | days since 1970-01-01 |
-//! | timestamps | seconds since 1970-01-01 (UTC) |
+//! | dates, timestamps | what a [date](crate::schema) becomes; as a label, days or seconds since 1970-01-01 (UTC) |
 //! | times of day, durations | seconds |
 //! | strings, dictionaries of strings | `column=text` with value 1 |
 //! | lists of numbers | `column[0]`, `column[1]`, … |
@@ -12,8 +11,8 @@
 //! | two columns of lists, `X_indices` and `X_values` | `X[index]` |
 //! | two columns of lists, `indices` and `values` | `features[index]` |
 //!
-//! Nulls are absent cells. An ignored column may have any type; with [`TableOptions::text`] dates and numbers become
-//! text as Arrow writes them.
+//! Nulls are absent cells. An ignored column may have any type; with [`TableOptions::kinds`] dates and numbers become
+//! categories as Arrow writes them.
 //!
 //! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken
 //! from the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
@@ -50,6 +49,7 @@ use super::table::TableOptions;
 use super::table::plan::Tables;
 use super::{Format, InputError, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::schema::Schema;
 
 /// Decoded rows in the order of an input.
 trait Batches: Send {
@@ -193,6 +193,10 @@ impl RowSource for ArrowSource {
 
     fn remarks(&self) -> Vec<String> {
         self.tables.remarks()
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.tables.schema()
     }
 }
 

@@ -27,6 +27,12 @@ pub struct RowBatch {
     pub groups: Vec<u64>,
     /// Names of the features, for named inputs.
     pub names: NameList,
+    /// How many of the names, from the first on, are numbers of a table: those are scaled by themselves.
+    pub numbers: usize,
+    /// Whether it matters how many rows have a feature, as for n-grams of text.
+    pub needs_counts: bool,
+    /// How often each of the numbers was absent.
+    pub absent: Vec<u64>,
     /// Names of the classes, where labels are text.
     pub classes: NameList,
 }
@@ -42,6 +48,8 @@ impl RowBatch {
         self.weights.clear();
         self.groups.clear();
         self.names.clear();
+        (self.numbers, self.needs_counts) = (0, false);
+        self.absent.clear();
         self.classes.clear();
     }
 

@@ -2,6 +2,7 @@
 use super::ReadOptions;
 use super::libsvm::Duplicates;
 use super::table::{ColumnRef, Unlabelled};
+use crate::schema::Kind;
 
 impl ReadOptions {
     /// The options that differ from what every reader does on its own, as on a command line. Those that change how rows
@@ -10,6 +11,15 @@ impl ReadOptions {
         let table = &self.table;
         let join = |columns: &[ColumnRef]| columns.iter().map(ColumnRef::as_str).collect::<Vec<_>>().join(",");
         let column = |column: &Option<ColumnRef>| column.iter().map(|c| c.as_str().to_string()).collect::<String>();
+        let kind = |is: &dyn Fn(&Kind) -> bool| {
+            let some = table.kinds.iter().filter(|(_, kind)| is(kind));
+            some.map(|(column, _)| column.as_str()).collect::<Vec<_>>().join(",")
+        };
+        let texts = table.kinds.iter().filter_map(|(column, kind)| match kind {
+            Kind::Text(words) => Some(format!("{}:{}", column.as_str(), words)),
+            _ => None,
+        });
+        let texts: Vec<String> = texts.collect();
         let duplicates = match self.libsvm.duplicates {
             Duplicates::Error => "",
             Duplicates::Sum => "sum",
@@ -23,7 +33,11 @@ impl ReadOptions {
             ("weight", column(&table.weight)),
             ("group", column(&table.group)),
             ("ignore", join(&table.ignore)),
-            ("text", join(&table.text)),
+            ("category", kind(&|kind| *kind == Kind::Category)),
+            ("number", kind(&|kind| kind.is_number())),
+            ("text", texts.join(" --text ")),
+            ("schema", table.known.as_ref().map(|known| known.schema.digest()).unwrap_or_default()),
+            ("absent", table.absent.map(|absent| absent.name().to_string()).unwrap_or_default()),
             ("missing", table.missing.join(",")),
             ("unlabelled", if table.unlabelled == Unlabelled::Skip { "skip".into() } else { String::new() }),
             ("header", header.to_string()),

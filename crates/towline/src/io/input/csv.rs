@@ -16,8 +16,9 @@ use self::parse::CsvParser;
 use self::split::{LARGEST_QUOTED_BYTES, QuoteError};
 use super::InputError;
 use super::table::TableOptions;
-use super::table::plan::{self, Evidence, Tables};
+use super::table::plan::{self, Evidence, Plan, Tables};
 use super::text::{LineError, RecordParser, TextFormat};
+use crate::schema::Schema;
 
 /// How much of a file is looked at before the first row is read.
 const HEAD_BYTES: usize = 1 << 20;
@@ -47,21 +48,13 @@ impl TextFormat for Csv {
     fn parser(&self, file: &str, head: &[u8]) -> Result<(Arc<dyn RecordParser>, usize), InputError> {
         self.tables.options.check(file)?;
         let sniffed = sniff::sniff(&self.tables, file, head)?;
-        let columns = match sniffed.columns {
+        let plan = match sniffed.columns {
             // An empty file has no label, but no row that needs one either.
-            none if none.is_empty() => Vec::new(),
+            none if none.is_empty() => Plan::default(),
             some => self.tables.plan(file, some, Evidence::Cells)?,
         };
-        plan::check_clashes(file, &columns)?;
-        for (name, cell) in sniffed.nearly_numbers {
-            if columns.iter().any(|column| column.name == name && column.is_text_feature()) {
-                self.tables.remark(format!(
-                    "column '{name}' is taken as text because of cells such as '{cell}', though most are numbers; \
-                     use `missing('{cell}')` if that means an absent cell"
-                ));
-            }
-        }
-        let parser = CsvParser::new(self.tables.clone(), columns, sniffed.delimiter, sniffed.header);
+        plan::check_clashes(file, &plan.columns)?;
+        let parser = CsvParser::new(self.tables.clone(), plan, sniffed.delimiter, sniffed.header);
         Ok((Arc::new(parser), sniffed.header_bytes))
     }
 
@@ -75,6 +68,10 @@ impl TextFormat for Csv {
 
     fn remarks(&self) -> Vec<String> {
         self.tables.remarks()
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.tables.schema()
     }
 }
 

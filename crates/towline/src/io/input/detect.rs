@@ -8,12 +8,13 @@ use super::bytes::{Input, Stream};
 use super::csv::Csv;
 use super::fourier::mapped;
 use super::libsvm::{Libsvm, LibsvmOptions};
-use super::table::TableOptions;
+use super::table::{Known, TableOptions};
 use super::text::{TextFormat, TextLimits, TextSource};
 use super::unchanged::{Checked, Unchanged};
 use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
 use crate::fourier::FourierMap;
+use crate::schema::Schema;
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,21 @@ pub struct ReadOptions {
     pub threads: usize,
     /// What rows are mapped to while they are read.
     pub fourier: Option<FourierMap>,
+}
+
+impl ReadOptions {
+    /// The same for a file whose columns are those of `schema`, if it is known; what was said of columns was said of
+    /// other files then. Further columns become features if `extend` says so, and are left out otherwise.
+    pub fn by_schema(&self, schema: Option<&Schema>, extend: bool) -> ReadOptions {
+        let mut options = self.clone();
+        if let Some(schema) = schema {
+            let table = &mut options.table;
+            table.known = Some(Known { schema: Arc::new(schema.clone()), columns: table.columns, extend });
+            table.kinds.clear();
+            table.ignore.clear();
+        }
+        options
+    }
 }
 
 /// How much of an input is looked at to recognise it.

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{InputError, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::fourier::{Angles, FourierMap};
+use crate::schema::Schema;
 
 /// Values of a batch, so that a few hundred bytes of text do not become a gigabyte of features.
 const BATCH_VALUES: usize = 1 << 18;
@@ -131,6 +132,10 @@ impl RowSource for FourierSource {
 
     fn remarks(&self) -> Vec<String> {
         self.source.remarks()
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.source.schema()
     }
 }
 

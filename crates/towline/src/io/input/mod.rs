@@ -27,9 +27,10 @@ pub use batch::{NameList, RowBatch};
 pub(crate) use bytes::unpacking_bytes;
 pub use bytes::{Compression, Input};
 pub use detect::{Format, ReadOptions, check, open};
-pub use table::{ColumnRef, TableOptions, Unlabelled};
+pub use table::{ColumnPolicy, ColumnRef, Known, TableOptions, Unlabelled};
 
 use crate::budget::BudgetError;
+use crate::schema::Schema;
 
 /// What is refused where a row is longer than the budget.
 pub(crate) const LONG_ROW: &str = "a long row";
@@ -45,6 +46,11 @@ pub trait RowSource: Send {
     /// What the targets are called, where a row has several and they have names; known with the first batch.
     fn target_names(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What the columns of a table are taken for; known with the first batch.
+    fn schema(&self) -> Option<Schema> {
+        None
     }
 
     /// What can only be said once all rows have been seen.

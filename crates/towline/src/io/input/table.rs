@@ -2,34 +2,38 @@
 //!
 //! | column | what a row gets from its cell |
 //! | --- | --- |
-//! | numbers | the feature `column` with that value |
-//! | text | the feature `column=text` with value 1 |
+//! | a feature | what [`schema`](crate::schema) says of its kind |
 //! | the label | its number, or its class where labels are text; several numbers where several columns are labels |
 //! | the weight | a finite number, 0 or more |
 //! | the group | its whole number; text is hashed by XXH3 (64 bits) |
 //!
-//! An absent cell (empty, null, or one of the tokens in [`TableOptions::missing`]) and a zero give the row no entry.
+//! An absent cell is empty, null, or one of the tokens in [`TableOptions::missing`]. A zero gives the row no entry.
 //! Lists are described in [`super::arrow`].
 //!
-//! The first file decides which column has which part and whether it holds numbers or text; columns of further files
-//! are matched by name (`plan.rs`). The numbers and names themselves go into a batch through `cells.rs`, whatever the
-//! format.
+//! The first file decides which column has which part and what it holds (`looks.rs`), unless a schema is known that has
+//! decided it before; columns of further files are matched by name (`plan.rs`). The numbers and names themselves go into
+//! a batch through `cells.rs`, whatever the format.
 #[cfg(test)]
 mod agreement;
 pub(crate) mod cells;
+pub(crate) mod looks;
 mod parts;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod testing_arrow;
+pub(crate) mod words;
+mod written;
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::libsvm::Precision;
 use super::{InputError, number};
+use crate::schema::{Absent, Kind, Schema};
 
 /// Settings of tables.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +49,14 @@ pub struct TableOptions {
     pub group: Option<ColumnRef>,
     /// Columns to leave out.
     pub ignore: Vec<ColumnRef>,
-    /// Columns that are text even if all of their cells look like numbers, such as codes.
-    pub text: Vec<ColumnRef>,
+    /// What columns are, whatever they look like: codes are categories even if they are numbers.
+    pub kinds: Vec<(ColumnRef, Kind)>,
+    /// What becomes of absent cells; by looking at the table if not given.
+    pub absent: Option<Absent>,
+    /// What is known of the table already, from a store or a model.
+    pub known: Option<Known>,
+    /// What to do about a file that lacks some of the columns that are known.
+    pub columns: ColumnPolicy,
     /// What an absent cell looks like, besides an empty one. A token that is a number also stands for that number
     /// written otherwise: `-999` for `-999.0`, `nan` for the NaN of a Parquet file.
     pub missing: Vec<String>,
@@ -56,6 +66,28 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
     /// How values are kept.
     pub precision: Precision,
+}
+
+/// A schema that has been decided before.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The schema.
+    pub schema: Arc<Schema>,
+    /// What to do about a file that lacks some of its columns.
+    pub columns: ColumnPolicy,
+    /// Whether further columns become features, as where rows are added; they are left out otherwise.
+    pub extend: bool,
+}
+
+/// What to do about a file that lacks columns of a known schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnPolicy {
+    /// Refuse it.
+    #[default]
+    Strict,
+    /// Take their cells to be absent, and say so.
+    Note,
 }
 
 /// What to do about rows without a label.
@@ -141,7 +173,8 @@ impl TableOptions {
     /// The names of columns in the options, by which a header can be told from data.
     pub(crate) fn mentions(&self) -> impl Iterator<Item = &str> {
         let labels = self.label.iter().flat_map(|label| label.as_str().split(',').chain([label.as_str()]));
-        let others = [&self.weight, &self.group].into_iter().flatten().chain(&self.ignore).chain(&self.text);
+        let kinds = self.kinds.iter().map(|(column, _)| column);
+        let others = [&self.weight, &self.group].into_iter().flatten().chain(&self.ignore).chain(kinds);
         labels.chain(others.map(ColumnRef::as_str))
     }
 }

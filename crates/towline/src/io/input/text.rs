@@ -17,6 +17,7 @@ use self::reader::Reader;
 use super::bytes::{Input, Stream};
 use super::{InputError, Place, Progress, RowBatch, RowSource};
 use crate::budget::{Budget, BudgetError, Reservation};
+use crate::schema::Schema;
 
 /// A format made of records in text.
 pub trait TextFormat: Send + Sync {
@@ -36,6 +37,11 @@ pub trait TextFormat: Send + Sync {
     /// What the targets are called, where a row has several and they have names; known once a parser has been made.
     fn target_names(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What the columns of a table are taken for; known once a parser has been made.
+    fn schema(&self) -> Option<Schema> {
+        None
     }
 
     /// What can only be said once everything has been parsed.
@@ -255,6 +261,10 @@ impl RowSource for TextSource {
 
     fn remarks(&self) -> Vec<String> {
         self.format.remarks()
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.format.schema()
     }
 }
 

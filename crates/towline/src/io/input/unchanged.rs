@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Input, InputError, RowBatch, RowSource};
+use crate::schema::Schema;
 
 /// What a file was like when it was opened.
 pub(crate) struct Unchanged {
@@ -66,5 +67,9 @@ impl RowSource for Checked {
 
     fn remarks(&self) -> Vec<String> {
         self.source.remarks()
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.source.schema()
     }
 }

@@ -1,5 +1,6 @@
 //! Rows as they were read become rows as they are stored: renumbered, scaled, sorted by column.
 use crate::block::{Block, Layout, Row, RowInfo, ValueKind};
+use crate::budget::Reservation;
 use crate::input::libsvm::Precision;
 use crate::store::features::Scaling;
 use crate::store::manifest::Scale;
@@ -16,16 +17,62 @@ pub struct Arrangement {
     pub columns: Vec<u32>,
     /// Columns in all.
     pub column_count: usize,
-    /// How columns are scaled; empty if they are not.
-    pub scaling: Vec<Scaling>,
-    /// What an absent value becomes, for the columns where that is not 0, in column order.
+    /// How columns are scaled.
+    pub scaling: ColumnScaling,
+    /// What 0 becomes, for the columns where that is not 0, in column order.
     pub fill: Vec<(u32, f64)>,
+    /// Numbers that may be absent, in column order.
+    pub absent: Vec<AbsentNumber>,
     /// Whether rows are scaled to unit length.
     pub scale: Scale,
     /// How values are kept.
     pub precision: Precision,
     /// Targets of a row.
     pub targets: u32,
+    /// What the scaling of n-grams takes.
+    pub paid: Option<Reservation>,
+}
+
+/// How columns are scaled.
+pub enum ColumnScaling {
+    /// Not at all.
+    None,
+    /// Each by itself.
+    All(Vec<Scaling>),
+    /// Numbers of a table in column order, and n-grams of text by what they are multiplied by; the latter by column, or
+    /// none.
+    Table { numbers: Vec<(u32, Scaling)>, texts: Vec<f32> },
+}
+
+impl ColumnScaling {
+    /// How a column is scaled, if there are any that are.
+    pub fn of(&self, column: u32) -> Option<Scaling> {
+        match self {
+            ColumnScaling::None => None,
+            ColumnScaling::All(all) => all.get(column as usize).copied(),
+            ColumnScaling::Table { numbers, texts } => {
+                let found = numbers.binary_search_by_key(&column, |&(column, _)| column);
+                let factor = || texts.get(column as usize).map_or(1.0, |&factor| f64::from(factor));
+                Some(found.map_or_else(|_| Scaling { shift: 0.0, factor: factor() }, |at| numbers[at].1))
+            }
+        }
+    }
+
+    /// Whether some are.
+    pub fn is_some(&self) -> bool {
+        !matches!(self, ColumnScaling::None)
+    }
+}
+
+/// A number that is absent in rows that have a mark.
+#[derive(Clone, Copy, Debug)]
+pub struct AbsentNumber {
+    /// Its column.
+    pub column: u32,
+    /// The column of the mark.
+    pub mark: u32,
+    /// What stands for it.
+    pub value: f64,
 }
 
 /// Buffers for arranging rows, kept between rows.
@@ -82,7 +129,7 @@ impl Arrangement {
         let column_of = |pair: u64| (pair >> 32) as u32;
         let value_of =
             |pair: u64| if small { f64::from(f32::from_bits(pair as u32)) } else { values[pair as u32 as usize] };
-        if self.scale == Scale::None {
+        if self.scale != Scale::Rows && !self.scaling.is_some() && self.absent.is_empty() {
             let columns = pairs.iter().map(|&pair| column_of(pair));
             statistics.add(pairs.len() as u64, sq_norm(pairs.iter().map(|&pair| value_of(pair))));
             block.push_arrays(info, columns, pairs.iter().map(|&pair| value_of(pair)));
@@ -110,25 +157,53 @@ impl Arrangement {
         }
     }
 
+    /// Values that a row may have beyond those that came.
+    pub fn filled(&self) -> usize {
+        self.fill.len() + self.absent.len()
+    }
+
     fn rescale(&self, entries: &mut Vec<(u32, f64)>) {
+        let came = entries.len();
+        for &AbsentNumber { column, mark, value } in &self.absent {
+            let has = |column: u32| entries[..came].binary_search_by_key(&column, |entry| entry.0).is_ok();
+            if has(mark) && !has(column) {
+                entries.push((column, value));
+            }
+        }
+        if entries.len() > came {
+            entries.sort_unstable_by_key(|&(column, _)| column);
+        }
+        if self.scaling.is_some() {
+            self.scale_columns(entries);
+        }
         if self.scale == Scale::Rows {
             let norm = length(entries);
             if norm > 0.0 {
                 entries.iter_mut().for_each(|(_, v)| *v /= norm);
             }
-        } else {
-            for (column, value) in entries.iter_mut() {
-                let Scaling { shift, factor } = self.scaling[*column as usize];
-                *value = (*value - shift) * factor;
-            }
-            if !self.fill.is_empty() {
-                let present: Vec<u32> = entries.iter().map(|&(column, _)| column).collect();
-                entries.extend(self.fill.iter().filter(|(column, _)| present.binary_search(column).is_err()));
-                entries.sort_unstable_by_key(|&(column, _)| column);
-            }
         }
         entries.iter_mut().for_each(|(_, v)| *v = self.precision.round(*v));
         entries.retain(|&(_, v)| v != 0.0);
+    }
+
+    fn scale_columns(&self, entries: &mut Vec<(u32, f64)>) {
+        for (column, value) in entries.iter_mut() {
+            let Scaling { shift, factor } = self.scaling.of(*column).unwrap_or(Scaling::NONE);
+            *value = (*value - shift) * factor;
+        }
+        let came = entries.len();
+        let mut at = 0;
+        for &(column, value) in &self.fill {
+            while at < came && entries[at].0 < column {
+                at += 1;
+            }
+            if at == came || entries[at].0 != column {
+                entries.push((column, value));
+            }
+        }
+        if entries.len() > came {
+            entries.sort_unstable_by_key(|&(column, _)| column);
+        }
     }
 }
 

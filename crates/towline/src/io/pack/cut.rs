@@ -51,7 +51,7 @@ impl<'a> Cutter<'a> {
     ) -> Result<Self, PackError> {
         let layout = Arrangement::layout(options.precision).with_targets(arrangement.targets);
         let block_bytes = options.block_bytes(budget);
-        let longest = longest + arrangement.fill.len() as u64;
+        let longest = longest + arrangement.filled() as u64;
         let pay = |encoders: usize| {
             let mapped = mapping.map(|mapping| mapping.layout.resident_bytes(1, mapping.features()));
             budget.reserve("blocks being written", needed_bytes(block_bytes, (longest, layout), mapped, encoders))
@@ -111,7 +111,7 @@ impl<'a> Cutter<'a> {
     fn cuts(&self, sources: &[&Block], rows: &[(u32, u32)]) -> Vec<usize> {
         let mut cuts = Vec::new();
         let (mut block_rows, mut block_values) = (0, 0);
-        let filled = self.arrangement.fill.len() as u64;
+        let filled = self.arrangement.filled() as u64;
         let mapped = self.mapping.map_or(0, |mapping| mapping.layout.resident_bytes(1, mapping.features()));
         for (k, &(s, i)) in rows.iter().enumerate() {
             block_rows += 1;
@@ -191,7 +191,7 @@ impl<'a> Encoder<'a> {
     fn encode(&mut self, arrangement: &Arrangement, sources: &[&Block], rows: &[(u32, u32)]) -> Encoded {
         let mut statistics = RowStatistics::default();
         self.block.clear();
-        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize) + arrangement.fill.len()).sum();
+        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize) + arrangement.filled()).sum();
         self.block.reserve(rows.len(), values);
         for &(s, i) in rows {
             let (source, i) = (sources[s as usize], i as usize);

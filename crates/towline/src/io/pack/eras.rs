@@ -47,6 +47,9 @@ pub struct Eras {
     old_in_part: Vec<u32>,
 }
 
+/// Is told the name, the column or id, and the count of a feature.
+pub type See<'a> = &'a mut dyn FnMut(&[u8], u32, u32) -> Result<(), StoreError>;
+
 /// What ending an era takes, whenever that will be.
 pub fn ending_bytes(budget: &Budget) -> u64 {
     Streams::needed_bytes(STREAMS, budget)
@@ -94,12 +97,13 @@ impl Eras {
         Ok(())
     }
 
-    /// The columns of all features. `names` holds the names of all eras, one behind the other.
-    pub fn number(mut self, names: Option<&mut File>, budget: &Budget) -> Result<Numbering, StoreError> {
+    /// The columns of all features; `see` is told the name, column and count of each that has a name. `names` holds the
+    /// names of all eras, one behind the other.
+    pub fn number(mut self, names: Option<&mut File>, see: See, budget: &Budget) -> Result<Numbering, StoreError> {
         self.streams.end_writing()?;
         let joined = self.join(budget)?;
         let mut columns = Streams::new(&self.folder, PARTS, budget)?;
-        let keys = self.assign(&joined, names, &mut columns, budget)?;
+        let keys = self.assign(&joined, names, see, &mut columns, budget)?;
         columns.end_writing()?;
         let told = self.tell(&joined, &columns, budget)?;
         let Joined { features, largest, .. } = joined;
@@ -141,6 +145,7 @@ impl Eras {
         &self,
         joined: &Joined,
         names: Option<&mut File>,
+        see: See,
         columns: &mut Streams,
         budget: &Budget,
     ) -> Result<ByColumn, StoreError> {
@@ -168,14 +173,19 @@ impl Eras {
             let number = if self.named { [0; 8] } else { features[part].u64()?.to_le_bytes() };
             seen[part] += 1;
             first_seen += 1;
-            if first_seen <= self.old {
-                columns.append(part, &(first_seen as u32 - 1).to_le_bytes())?;
-                continue;
-            }
-            let Some(column) = next.get_mut(&count) else { return Err(too_many().into()) };
+            let is_old = first_seen <= self.old;
+            let column = match next.get_mut(&count) {
+                _ if is_old => first_seen as u32 - 1,
+                Some(next) => std::mem::replace(next, *next + 1),
+                None => return Err(too_many().into()),
+            };
             columns.append(part, &column.to_le_bytes())?;
-            keys.add(*column - self.old as u32, name.unwrap_or(&number))?;
-            *column += 1;
+            if let Some(name) = name {
+                see(name, column, count)?;
+            }
+            if !is_old {
+                keys.add(column - self.old as u32, name.unwrap_or(&number))?;
+            }
         }
         keys.end_writing()?;
         Ok(keys)

@@ -30,7 +30,7 @@ pub struct Mapping {
 /// Refuses maps and options that do not go together, or not with the store that is there.
 pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackError> {
     let mismatch = |problem: String, remedy: &str| Err(PackError::Mismatch { problem, remedy: remedy.into() });
-    if options.fourier.is_some() && options.scale != Scale::None {
+    if options.fourier.is_some() && !matches!(options.scale, Scale::None | Scale::Auto) {
         return mismatch("scaled rows cannot become random Fourier features".into(), "scale the data before packing");
     }
     let Some(old) = old else { return Ok(()) };

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::by_column::ByColumn;
-use super::eras::{self, Eras, Numbering};
+use super::eras::{self, Eras, Numbering, See};
 use super::keys::{Key, Keys, mix, reserve_to};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
@@ -277,15 +277,37 @@ impl Features {
         self.eras.as_ref().map_or(0, Eras::count)
     }
 
-    /// The columns of features that have come in eras; none if there was only one.
-    pub fn number_eras(&mut self, budget: &Budget) -> Result<Option<Numbering>, StoreError> {
+    /// The id of a name, if it is known.
+    pub fn find_name(&self, name: &[u8]) -> Option<u32> {
+        self.keys.find(Key::Name(xxh3_128(name)))
+    }
+
+    /// Tells `see` the name, id and count of each feature that has a name.
+    pub fn each_name(&mut self, see: See) -> Result<(), StoreError> {
+        self.flush_names()?;
+        let Some(names) = &mut self.names else { return Ok(()) };
+        let fail = || StoreError::io(Path::new("feature names"), "read them");
+        let file = names.get_mut();
+        file.rewind().map_err(fail())?;
+        let (mut text, mut name, mut start) = (BufReader::new(file), Vec::new(), 0);
+        for (id, (&end, &count)) in self.name_ends.iter().zip(self.keys.counts()).enumerate() {
+            name.resize((end - start) as usize, 0);
+            text.read_exact(&mut name).map_err(fail())?;
+            see(&name, id as u32, count)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The columns of features that have come in eras, of which `see` is told; none if there was only one era.
+    pub fn number_eras(&mut self, see: See, budget: &Budget) -> Result<Option<Numbering>, StoreError> {
         if self.eras.is_some() {
             self.end_era(budget)?;
         }
         let Some(eras) = self.eras.take() else { return Ok(None) };
         self.flush_names()?;
         let names = self.names.as_mut().map(BufWriter::get_mut);
-        eras.number(names, budget).map(Some)
+        eras.number(names, see, budget).map(Some)
     }
 
     fn flush_names(&mut self) -> Result<(), StoreError> {

@@ -103,6 +103,12 @@ impl Keys {
         Ok(id)
     }
 
+    /// The id of `key`, if it is known.
+    pub fn find(&self, key: Key) -> Option<u32> {
+        let key_of = |id: u32| if self.named { self.hashes[id as usize] } else { self.numbers[id as usize].into() };
+        self.table.find(mix(key.wide()), |&id| key_of(id) == key.wide()).copied()
+    }
+
     /// The id of `key`, and whether it is new. Nothing changes where the budget says no.
     pub fn find_or_add(&mut self, key: Key) -> Result<(u32, bool), BudgetError> {
         let hash = mix(key.wide());

@@ -15,7 +15,9 @@ mod fourier;
 mod intern;
 mod keys;
 mod labels;
+mod numbers;
 mod packer;
+mod prepare;
 mod range;
 mod rows;
 mod scale;
@@ -81,7 +83,7 @@ impl Default for PackOptions {
             existing: Existing::default(),
             shuffle_seed: Some(0),
             renumber: true,
-            scale: Scale::default(),
+            scale: Scale::Auto,
             fourier: None,
             fourier_kept: FourierKept::default(),
             precision: Precision::default(),
@@ -185,7 +187,10 @@ pub fn pack(
 ) -> Result<Packed, PackError> {
     let unpacking =
         inputs.iter().map(|input| crate::input::unpacking_bytes(input, budget.free_bytes())).max().unwrap_or(0);
-    let open = || crate::input::open(inputs, &options.read, budget, progress);
+    let open = |old: Option<&Manifest>| {
+        let known = old.and_then(|manifest| manifest.schema.as_ref());
+        crate::input::open(inputs, &options.read.by_schema(known, true), budget, progress)
+    };
     let sources = inputs.iter().map(|input| source_of(input, &options.read, 0)).collect();
     pack_opened(sources, open, output, (options, unpacking), budget, progress)
 }
@@ -199,12 +204,12 @@ pub fn pack_rows(
     budget: &Budget,
 ) -> Result<Packed, PackError> {
     let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, reading: String::new(), generation: 0 }];
-    pack_opened(sources, || Ok(source), output, (options, 0), budget, &Progress::default())
+    pack_opened(sources, |_| Ok(source), output, (options, 0), budget, &Progress::default())
 }
 
 fn pack_opened(
     sources: Vec<Source>,
-    open: impl FnOnce() -> Result<Box<dyn RowSource>, InputError>,
+    open: impl FnOnce(Option<&Manifest>) -> Result<Box<dyn RowSource>, InputError>,
     output: &Path,
     (options, unpacking_bytes): (&PackOptions, u64),
     budget: &Budget,

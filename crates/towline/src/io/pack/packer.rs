@@ -5,6 +5,7 @@ use super::enough::{Needs, fixed_bytes};
 use super::fourier::{self, Mapping};
 use super::intern::Features;
 use super::labels::Labels;
+use super::numbers::Numbers;
 use super::range::Range;
 use super::rows::{Place, WaitingRows};
 use super::scale::Statistics;
@@ -14,6 +15,7 @@ use super::{PackError, PackOptions};
 use crate::block::RowInfo;
 use crate::budget::Budget;
 use crate::input::{InputError, Progress, RowBatch, RowSource};
+use crate::schema::Schema;
 use crate::store::features::FeatureMap;
 use crate::store::manifest::{Manifest, Scale, Source};
 use crate::store::writer::StoreWriter;
@@ -42,6 +44,11 @@ pub struct Packer<'a> {
     pub(super) grouped: bool,
     pub(super) features: Features,
     pub(super) statistics: Statistics,
+    /// How values are scaled, which may have been left open.
+    pub(super) scale: Scale,
+    pub(super) numbers: Numbers,
+    /// What the columns of a table are; known when all rows have been read.
+    pub(super) schema: Option<Schema>,
     pub(super) waiting: Option<WaitingRows>,
     pub(super) threads: rayon::ThreadPool,
     /// What rows are added to; with the features, if they are scaled as they were.
@@ -51,7 +58,7 @@ pub struct Packer<'a> {
 impl<'a> Packer<'a> {
     pub fn new(
         sources: Vec<Source>,
-        open: impl FnOnce() -> Result<Box<dyn RowSource>, InputError>,
+        open: impl FnOnce(Option<&Manifest>) -> Result<Box<dyn RowSource>, InputError>,
         writer: &StoreWriter,
         options: &'a PackOptions,
         budget: &'a Budget,
@@ -61,16 +68,17 @@ impl<'a> Packer<'a> {
         let layout = Arrangement::layout(options.precision);
         // What is always needed is set aside before the reader starts, which takes what it finds for a long row.
         let mut waiting = WaitingRows::new(place, layout, writer.folder(), options.threads.max(1), budget)?;
-        let source = open()?;
+        let source = open(writer.old().map(DiskStore::manifest))?;
         let named = source.features_are_named();
-        let mut features = Features::new(named, may_part(options, named), writer.folder(), budget)?;
+        let scale = scale_of(options, writer.old().map(DiskStore::manifest), named);
+        let mut features = Features::new(named, may_part(options, scale, named), writer.folder(), budget)?;
         fourier::check(options, writer.old().map(DiskStore::manifest))?;
         let mut old = None;
         if let Some(store) = writer.old() {
             let manifest = store.manifest();
             check_fits(manifest, named, options)?;
             features.load(fourier::known_features(store, budget)?, budget)?;
-            let is_scaled = matches!(options.scale, Scale::Minmax | Scale::Standard);
+            let is_scaled = matches!(manifest.scale, Scale::Minmax | Scale::Standard | Scale::Auto);
             let map = is_scaled.then(|| store.features(budget)).transpose()?;
             old = Some((manifest.clone(), map));
         }
@@ -98,7 +106,10 @@ impl<'a> Packer<'a> {
             weighted: old.as_ref().is_some_and(|(m, _)| m.weighted),
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
-            statistics: Statistics::new(if old.is_some() { Scale::None } else { options.scale }, budget)?,
+            statistics: Statistics::new(if old.is_some() { Scale::None } else { scale }, budget)?,
+            scale,
+            numbers: Numbers::default(),
+            schema: None,
             waiting: Some(waiting),
             threads,
             old,
@@ -118,7 +129,7 @@ impl<'a> Packer<'a> {
             longest: self.longest.max(map.map_or(0, |map| u64::from(map.features()))),
             mapped_bytes: map.map_or(0, |map| Mapping::needed_bytes(map, features, self.options.threads)),
             scaled: self.is_scaled(),
-            parted: may_part(self.options, self.named),
+            parted: may_part(self.options, self.scale, self.named),
             fixed_bytes: fixed_bytes(self.options),
         }
     }
@@ -153,6 +164,7 @@ impl<'a> Packer<'a> {
         if let Some(weights) = weights {
             weights.finish(self.rows)?;
         }
+        self.schema = source.schema();
         Ok(source.remarks())
     }
 
@@ -166,8 +178,9 @@ impl<'a> Packer<'a> {
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.values += batch.values.len() as u64;
         self.range.add(batch)?;
+        self.numbers.add(batch);
         self.resolve_features(batch)?;
-        self.features.count(batch, self.rows, self.is_scaled());
+        self.features.count(batch, self.rows, self.is_scaled() || batch.needs_counts);
         self.add_statistics(batch)?;
         self.weighted |= !batch.weights.is_empty();
         self.grouped |= !batch.groups.is_empty();
@@ -192,7 +205,7 @@ impl<'a> Packer<'a> {
 
     /// Whether features are scaled, which takes exact counts.
     pub(super) fn is_scaled(&self) -> bool {
-        matches!(self.options.scale, Scale::Minmax | Scale::Standard)
+        matches!(self.scale, Scale::Minmax | Scale::Standard)
     }
 
     /// Where the feature table needs room, waiting rows make way and go to disk. Where that is not enough, an era ends,
@@ -235,9 +248,19 @@ impl<'a> Packer<'a> {
 
 /// Whether features that do not fit into memory can be numbered on disk. What scaling knows of a feature is a sum in
 /// the order of the rows, which parts would not have, and features of a map are made from all of them.
-fn may_part(options: &PackOptions, named: bool) -> bool {
-    let is_scaled = matches!(options.scale, Scale::Minmax | Scale::Standard);
+fn may_part(options: &PackOptions, scale: Scale, named: bool) -> bool {
+    let is_scaled = matches!(scale, Scale::Minmax | Scale::Standard);
     !is_scaled && options.fourier.is_none() && (options.renumber || named)
+}
+
+/// How values are scaled: as those that are there already; else numbers of tables alone, unless something was asked
+/// for.
+fn scale_of(options: &PackOptions, old: Option<&Manifest>, named: bool) -> Scale {
+    match (options.scale, old) {
+        (Scale::Auto, Some(old)) => old.scale,
+        (Scale::Auto, None) if !named || options.fourier.is_some() => Scale::None,
+        (asked, _) => asked,
+    }
 }
 
 /// What all rows will take in memory, judging by how much of the input has made `held` bytes of them.
@@ -267,7 +290,7 @@ fn check_fits(old: &Manifest, named: bool, options: &PackOptions) -> Result<(), 
             "append with the same precision",
         );
     }
-    if old.scale != options.scale {
+    if old.scale != options.scale && options.scale != Scale::Auto {
         return mismatch(
             format!("the store was packed with `scale({:?})`", old.scale).to_lowercase(),
             "append with the same `scale`",

@@ -26,7 +26,7 @@ impl Statistics {
         let start = match self.scale {
             Scale::Minmax => (f64::INFINITY, f64::NEG_INFINITY),
             Scale::Standard => (0.0, 0.0),
-            Scale::None | Scale::Rows => return Ok(()),
+            Scale::None | Scale::Rows | Scale::Auto => return Ok(()),
         };
         if features > self.pairs.capacity() {
             let room = features + features / 2;

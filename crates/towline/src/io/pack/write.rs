@@ -2,9 +2,10 @@
 use rayon::prelude::*;
 
 use super::PackError;
-use super::arrange::Arrangement;
+use super::arrange::{Arrangement, ColumnScaling};
 use super::by_column::ByColumn;
 use super::cut::Cutter;
+use super::eras::See;
 use super::fourier::{self, Mapping};
 use super::labels::RowStatistics;
 use super::packer::{Packer, expected_bytes};
@@ -56,7 +57,7 @@ impl Packer<'_> {
             None => self.write_features(numbered, &writer)?,
         };
         if feature_map.is_some() {
-            manifest.version = VERSION;
+            manifest.version = manifest.version.max(4);
         }
         let blocks = writer.blocks();
         Ok((writer.finish(manifest, feature_map)?, blocks))
@@ -79,20 +80,28 @@ impl Packer<'_> {
             waiting.end_era(0)?;
             return self.number_eras(waiting);
         }
+        let mut wanted = self.wanted()?;
+        wanted.find_ids(&self.features);
         self.features.drop_lookup()?;
         let paid = self.budget.reserve("feature order", needed)?;
         let order = self.column_order();
-        let arrangement = self.arrangement_of(&order)?;
+        let mut arrangement = self.arrangement_of(&order)?;
+        wanted.number(&mut self.features, &arrangement.columns)?;
+        self.prepare(&mut arrangement, wanted);
         let features = order.len() as u64;
         Ok(Numbered { arrangement, keys: NewKeys::Ids(order), features, _paid: Some(paid) })
     }
 
     /// The same for features that have come in eras.
     fn number_eras(&mut self, waiting: &mut WaitingRows) -> Result<Numbered, PackError> {
-        let Some(numbering) = self.features.number_eras(self.budget)? else { return Err(PackError::Interrupted) };
+        let mut wanted = self.wanted()?;
+        let see: See = &mut |name, column, count| wanted.see(name, column, count);
+        let numbering = self.features.number_eras(see, self.budget)?;
+        let Some(numbering) = numbering else { return Err(PackError::Interrupted) };
         self.threads.install(|| waiting.renumber(&numbering))?;
         let features = numbering.features;
-        let arrangement = self.arrangement(Vec::new(), features as usize);
+        let mut arrangement = self.arrangement(Vec::new(), features as usize);
+        self.prepare(&mut arrangement, wanted);
         Ok(Numbered { arrangement, keys: NewKeys::OnDisk(numbering.keys, numbering.largest), features, _paid: None })
     }
 
@@ -113,8 +122,9 @@ impl Packer<'_> {
     }
 
     fn arrangement(&self, columns: Vec<u32>, column_count: usize) -> Arrangement {
-        let (scale, precision, targets) = (self.options.scale, self.options.precision, self.targets.count());
-        Arrangement { columns, column_count, scaling: Vec::new(), fill: Vec::new(), scale, precision, targets }
+        let (scale, precision, targets) = (self.scale, self.options.precision, self.targets.count());
+        let (scaling, fill, absent) = (ColumnScaling::None, Vec::new(), Vec::new());
+        Arrangement { columns, column_count, scaling, fill, absent, scale, precision, targets, paid: None }
     }
 
     fn arrangement_of(&self, order: &[u32]) -> Result<Arrangement, PackError> {
@@ -122,10 +132,10 @@ impl Packer<'_> {
         order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
         let mut arrangement = self.arrangement(columns, order.len());
         let (scale, precision) = (arrangement.scale, arrangement.precision);
-        if matches!(scale, Scale::None | Scale::Rows) {
+        if !matches!(scale, Scale::Minmax | Scale::Standard) {
             return Ok(arrangement);
         }
-        arrangement.scaling = match &self.old {
+        let scaling: Vec<Scaling> = match &self.old {
             // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay
             // as they are.
             Some((_, map)) => (0..order.len() as u32)
@@ -139,7 +149,7 @@ impl Packer<'_> {
                 })
                 .collect(),
         };
-        for (column, &Scaling { shift, factor }) in arrangement.scaling.iter().enumerate() {
+        for (column, &Scaling { shift, factor }) in scaling.iter().enumerate() {
             if !factor.is_finite() || factor <= 0.0 {
                 return Err(self.cannot_scale(order[column]));
             }
@@ -148,6 +158,7 @@ impl Packer<'_> {
                 arrangement.fill.push((column as u32, precision.round(-shift * factor)));
             }
         }
+        arrangement.scaling = ColumnScaling::All(scaling);
         let (filled, values) = (arrangement.fill.len() as u64 * self.rows, self.value_count());
         if filled > 8 * values {
             return Err(PackError::Mismatch {
@@ -181,8 +192,8 @@ impl Packer<'_> {
         if count == 0 && self.old.is_some() {
             return Ok(None);
         }
-        let _paid = self.budget.reserve("the feature map", MapWriter::needed_bytes(!arrangement.scaling.is_empty()))?;
-        let scaling = |k: usize| arrangement.scaling.get(old + k).copied();
+        let _paid = self.budget.reserve("the feature map", MapWriter::needed_bytes(arrangement.scaling.is_some()))?;
+        let scaling = |k: usize| arrangement.scaling.of((old + k) as u32);
         let numbers = self.features.numbers();
         let largest = match &keys {
             NewKeys::Ids(order) if !self.named => {
@@ -193,7 +204,7 @@ impl Packer<'_> {
         };
         let kind = if self.named { Kind::Names } else { Kind::Numbers { largest } };
         let file = writer.small_file("features", "map")?;
-        let mut map = MapWriter::new(file, kind, !arrangement.scaling.is_empty(), count)?;
+        let mut map = MapWriter::new(file, kind, arrangement.scaling.is_some(), count)?;
         let keys = match keys {
             NewKeys::Ids(order) if !self.named => {
                 for (k, &id) in order[old..].iter().enumerate() {
@@ -254,7 +265,11 @@ impl Packer<'_> {
         let StoredRows { features, values, layout, named_features } = made.unwrap_or(written);
         Manifest {
             // Older programs read what they know: stores that only have feature maps of the first version.
-            version: old.map_or(1, |m| m.version).max(if made.is_some() { 3 } else { 1 }),
+            version: old.map_or(1, |m| m.version).max(match (&self.schema, made) {
+                (Some(_), _) => VERSION,
+                (None, Some(_)) => 3,
+                (None, None) => 1,
+            }),
             generation,
             created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
             rows: self.old_rows + self.rows,
@@ -262,7 +277,7 @@ impl Packer<'_> {
             features,
             layout,
             precision: self.options.precision,
-            scale: self.options.scale,
+            scale: self.scale,
             fourier: self.options.fourier,
             made_from: made.map(|_| written),
             shuffle_seed: old.map_or(self.options.shuffle_seed, |m| m.shuffle_seed),
@@ -273,6 +288,7 @@ impl Packer<'_> {
             labels: self.labels.summary(),
             targets: self.targets.summaries(),
             row_summary: rows.summary(),
+            schema: self.schema.clone(),
             sources,
             table: FileEntry { name: String::new(), bytes: 0, checksum: 0 },
             feature_maps: Vec::new(),

@@ -2,8 +2,9 @@
 use super::learner::LearntWeights;
 use super::{StreamOptions, StreamReport};
 use crate::engine::{Cost, Status};
-use crate::model::{Features, Header, Model, Reporting, VERSION};
+use crate::model::{Features, Header, Model, Reporting};
 use crate::objective::{Objective, Targets};
+use crate::schema::Schema;
 
 /// What there is at the end, or when a model is to be saved.
 pub struct Learnt {
@@ -14,11 +15,13 @@ pub struct Learnt {
     pub features: Features,
     /// Whether features have names in the input.
     pub named: bool,
+    /// What the columns of the tables are.
+    pub schema: Option<Schema>,
 }
 
 /// The model, its classes in the order of their labels.
 pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> Model {
-    let Learnt { targets, outputs, weights, features, named } = learnt;
+    let Learnt { targets, outputs, weights, features, named, schema } = learnt;
     let is_turned = options.loss.is_classification() && options.positive.is_none() && outputs == [0];
     let weight = |output: usize, column: usize| match weights.outputs() {
         // One score speaks for the second class that came.
@@ -31,7 +34,7 @@ pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> 
     let columns = features.len().min(constant);
     let (features, weights) = Model::collect(features, columns, intercepts.len(), weight);
     let header = Header {
-        version: VERSION,
+        version: Header::version_for(schema.as_ref()),
         created_by: format!("towline {}", env!("CARGO_PKG_VERSION")),
         objective: Objective { bias: options.bias, ..Objective::new(options.loss, options.c, targets) },
         status: Status::Streamed,
@@ -47,6 +50,7 @@ pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> 
         named_features: named && options.hash_bits.is_none(),
         hash_bits: options.hash_bits,
         reporting: Reporting { positive_class: options.positive.is_some().then_some(1), calibration: None },
+        schema,
     };
     Model { header, features, weights }
 }

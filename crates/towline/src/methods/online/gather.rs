@@ -7,6 +7,7 @@ use super::class_order::ClassOrder;
 use super::columns::push;
 use super::finish::{Learnt, finish};
 use super::report::{StreamError, StreamReport, Watch};
+use super::run::Read;
 use super::serve::{Answer, Work};
 use super::{Columns, Outgrown, StreamClasses, StreamOptions};
 use crate::block::{Block, Layout};
@@ -14,6 +15,7 @@ use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::{InputError, LONG_ROW, RowBatch};
 use crate::model::Model;
 use crate::objective::Targets;
+use crate::schema::Schema;
 use crate::store::StoreError;
 
 /// Gathers rows and hands them over.
@@ -39,13 +41,15 @@ pub struct Gather<'a> {
     pub begin: Instant,
     pub saved: (u64, Instant),
     pub class_order: ClassOrder,
+    /// What the columns of the tables are.
+    pub schema: Option<Schema>,
 }
 
 impl Gather<'_> {
     /// Takes batches until there are no more, and hands the spare ones back.
     pub fn run(
         &mut self,
-        batches: &Receiver<Result<RowBatch, InputError>>,
+        batches: &Receiver<Result<Read, InputError>>,
         spare: &Sender<RowBatch>,
     ) -> Result<(Model, StreamReport), StreamError> {
         self.take_all(batches, spare).map_err(|error| match error {
@@ -65,15 +69,16 @@ impl Gather<'_> {
 
     fn take_all(
         &mut self,
-        batches: &Receiver<Result<RowBatch, InputError>>,
+        batches: &Receiver<Result<Read, InputError>>,
         spare: &Sender<RowBatch>,
     ) -> Result<(Model, StreamReport), StreamError> {
         let mut row_classes = Vec::new();
         loop {
             // Short enough to notice a signal, and when a model is due.
             match batches.recv_timeout(Duration::from_millis(100)) {
-                Ok(batch) => {
-                    let mut batch = batch?;
+                Ok(read) => {
+                    let Read { mut batch, schema } = read?;
+                    self.schema = schema.or(self.schema.take());
                     self.take(&mut batch, &mut row_classes)?;
                     let _ = spare.try_send(batch);
                 }
@@ -220,6 +225,7 @@ impl Gather<'_> {
             return Ok(None);
         };
         let features = self.columns.names()?;
-        Ok(Some(finish(options, self.report, Learnt { targets, outputs, weights, features, named: self.named })))
+        let (named, schema) = (self.named, self.schema.clone());
+        Ok(Some(finish(options, self.report, Learnt { targets, outputs, weights, features, named, schema })))
     }
 }

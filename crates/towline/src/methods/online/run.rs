@@ -17,6 +17,7 @@ use crate::budget::Budget;
 use crate::input::{InputError, RowBatch, RowSource};
 use crate::model::Model;
 use crate::residents::Residents;
+use crate::schema::Schema;
 
 /// Learns from all rows of `source`; `start` is a model to go on from. Names of features wait in `folder`.
 pub fn stream(
@@ -64,6 +65,7 @@ pub fn stream(
             begin: Instant::now(),
             saved: (begun, Instant::now()),
             class_order: ClassOrder::default(),
+            schema: start.and_then(|model| model.header.schema.clone()),
         };
         gather.run(&batches, &spare)
     });
@@ -86,17 +88,27 @@ fn divide(bytes: u64, cache_share: f64) -> Room {
     Room { cache: split(whole * cache_share), new: split(whole * (1.0 - cache_share)), all: split(whole) }
 }
 
+/// Rows that were read, and what the columns of their table are, where that is new.
+pub struct Read {
+    pub batch: RowBatch,
+    pub schema: Option<Schema>,
+}
+
 /// Batches come from a thread of their own, so that waiting for them can end.
 fn read_ahead(
     mut source: Box<dyn RowSource>,
-) -> (Receiver<Result<RowBatch, InputError>>, Sender<RowBatch>, std::thread::JoinHandle<()>) {
+) -> (Receiver<Result<Read, InputError>>, Sender<RowBatch>, std::thread::JoinHandle<()>) {
     let (send, receive) = bounded(1);
     let (spare, spares) = bounded::<RowBatch>(3);
     let thread = std::thread::spawn(move || {
+        let mut columns = 0;
         loop {
             let mut batch = spares.try_recv().unwrap_or_default();
-            match source.next_batch(&mut batch) {
-                Ok(true) if send.send(Ok(batch)).is_ok() => {}
+            let read = source.next_batch(&mut batch);
+            let schema = source.schema().filter(|schema| schema.columns.len() > columns);
+            columns = schema.as_ref().map_or(columns, |schema| schema.columns.len());
+            match read {
+                Ok(true) if send.send(Ok(Read { batch, schema })).is_ok() => {}
                 Ok(_) => return,
                 Err(error) => {
                     let _ = send.send(Err(error));

@@ -3,12 +3,18 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 
 use crate::input::InputError;
 use crate::input::table::cells::word;
-use crate::input::table::plan::{self, Column, Evidence, Kind, Role, Tables};
+use crate::input::table::looks::Found;
+use crate::input::table::plan::{self, Column, Evidence, Plan, Role, Tables};
+use crate::schema::{DateForm, DateOrder, Kind};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Number,
+    /// Days; with a time of day or without.
+    Date {
+        time: bool,
+    },
     Text,
     /// Nulls alone.
     Nothing,
@@ -25,15 +31,17 @@ impl Shape {
         match data_type {
             Null => Shape::Nothing,
             Utf8 | LargeUtf8 | Utf8View => Shape::Text,
+            Date32 | Date64 => Shape::Date { time: false },
+            Timestamp(..) => Shape::Date { time: true },
             Dictionary(_, values) => match Shape::of(values) {
-                simple @ (Shape::Number | Shape::Text) => simple,
+                simple @ (Shape::Number | Shape::Date { .. } | Shape::Text) => simple,
                 _ => Shape::Other,
             },
-            Boolean | Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) => Shape::Number,
+            Boolean | Time32(_) | Time64(_) | Duration(_) => Shape::Number,
             number if number.is_numeric() => Shape::Number,
             List(item) | LargeList(item) | FixedSizeList(item, _) => match item.data_type() {
                 Struct(fields) if is_pair(fields) => Shape::Sparse,
-                item if Shape::of(item) == Shape::Number => Shape::Dense,
+                item if matches!(Shape::of(item), Shape::Number | Shape::Date { .. }) => Shape::Dense,
                 _ => Shape::Other,
             },
             Map(entries, _) => match entries.data_type() {
@@ -47,8 +55,9 @@ impl Shape {
     fn kind(self) -> Kind {
         match self {
             Shape::Number => Kind::Number,
-            Shape::Text => Kind::Text,
-            Shape::Nothing => Kind::Either,
+            Shape::Date { time } => Kind::Date(DateForm { order: DateOrder::YearMonthDay, time }),
+            Shape::Text => Kind::Category,
+            Shape::Nothing => Kind::Empty,
             Shape::Dense | Shape::Sparse => Kind::List,
             Shape::Other => Kind::Other,
         }
@@ -68,7 +77,7 @@ fn is_entry(fields: &Fields) -> bool {
     let [index, value] = &fields[..] else { return false };
     let (index, value) = (index.data_type(), value.data_type());
     (index.is_integer() || matches!(index, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
-        && Shape::of(value) == Shape::Number
+        && matches!(Shape::of(value), Shape::Number | Shape::Date { .. })
 }
 
 /// Where the cells of a column are in the batches.
@@ -83,7 +92,7 @@ pub(super) struct Cells {
 /// The columns of a table: what they are, and where their cells are.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) columns: Vec<Column>,
+    pub(super) plan: Plan,
     pub(super) cells: Vec<Cells>,
     /// Positions in the schema of what has to be read.
     pub(super) wanted: Vec<usize>,
@@ -93,13 +102,14 @@ impl Layout {
     pub(super) fn new(tables: &Tables, file: &str, schema: &Schema) -> Result<Self, InputError> {
         let fields = schema.fields();
         if fields.is_empty() {
-            return Ok(Layout { columns: Vec::new(), cells: Vec::new(), wanted: Vec::new() });
+            return Ok(Layout { plan: Plan::default(), cells: Vec::new(), wanted: Vec::new() });
         }
         let shapes: Vec<Shape> = fields.iter().map(|field| Shape::of(field.data_type())).collect();
-        let found = fields.iter().zip(&shapes).map(|(field, shape)| (field.name().clone(), shape.kind())).collect();
-        let planned = tables.plan(file, found, Evidence::Schema)?;
+        let found = fields.iter().zip(&shapes).map(|(field, shape)| Found::of(field.name(), shape.kind())).collect();
+        let mut plan = tables.plan(file, found, Evidence::Schema)?;
+        let planned = std::mem::take(&mut plan.columns);
         let values_of = pair_up(&planned, fields);
-        let mut layout = Layout { columns: Vec::new(), cells: Vec::new(), wanted: Vec::new() };
+        let mut layout = Layout { plan, cells: Vec::new(), wanted: Vec::new() };
         for (at, mut column) in planned.iter().cloned().enumerate().filter(|(_, column)| column.role != Role::Ignored) {
             let shape = shapes[at];
             if shape == Shape::Other {
@@ -119,20 +129,20 @@ impl Layout {
             if values_at.is_some() {
                 column.name = sparse_name(&column.name).to_string();
             }
-            layout.columns.push(column);
+            layout.plan.columns.push(column);
             layout.cells.push(Cells { at: position, values_at, shape });
         }
         for cells in &mut layout.cells {
             cells.values_at = cells.values_at.and_then(|at| layout.wanted.binary_search(&at).ok());
         }
         layout.check_lists(file)?;
-        plan::check_clashes(file, &layout.columns)?;
+        plan::check_clashes(file, &layout.plan.columns)?;
         Ok(layout)
     }
 
     /// A pair of columns may have taken the name of a third.
     fn check_lists(&self, file: &str) -> Result<(), InputError> {
-        let lists = || self.columns.iter().filter(|column| column.kind == Kind::List);
+        let lists = || self.plan.columns.iter().filter(|column| column.kind == Kind::List);
         for (at, column) in lists().enumerate() {
             if lists().take(at).any(|other| other.name == column.name) {
                 return Err(InputError::file(

@@ -62,7 +62,7 @@ fn malformed_tables_are_refused_with_place_and_remedy() {
         (
             "group=q",
             batch(vec![one(), ("q", int(vec![-1]))]),
-            "t.arrow, row 1: the group in column 'q' is not a whole number from 0 on; use `text(q)` to take groups as text",
+            "t.arrow, row 1: the group in column 'q' is not a whole number from 0 on; use `category(q)` to take groups as text",
         ),
         (
             "group=q",
@@ -159,11 +159,11 @@ fn later_files_must_fit() {
     let files = Files::new(&[("a.parquet", &numbers), ("b.parquet", &text)]);
     assert_eq!(
         files.read(&options("")),
-        Err("b.parquet: column 'a' holds text, but numbers in a.parquet; use `text(a)` or `ignore(a)`, or give the files \
+        Err("b.parquet: column 'a' holds text, but numbers in a.parquet; use `category(a)` or `ignore(a)`, or give the files \
              one schema"
             .to_string())
     );
-    assert_eq!(files.read(&options("text=a")), Ok(vec![row("1", &[("a=1", 1.0)]), row("1", &[("a=x", 1.0)])]));
+    assert_eq!(files.read(&options("category=a")), Ok(vec![row("1", &[("a=1", 1.0)]), row("1", &[("a=x", 1.0)])]));
 }
 
 /// Damages every byte of a file in several ways, and expects rows or an error each time.

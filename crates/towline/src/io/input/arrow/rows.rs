@@ -9,8 +9,9 @@ use arrow::error::ArrowError;
 use super::columns::{Cells, Layout, Shape};
 use super::lists::{self, Dense, Sparse};
 use crate::input::table::cells::{self, CellError, RowWriter};
-use crate::input::table::plan::{Column, Kind, Role, Tables};
+use crate::input::table::plan::{Column, Role, Tables};
 use crate::input::{InputError, Place, RowBatch};
+use crate::schema::{DateForm, Kind};
 
 /// An array of any number as `f64`, in the units that the module's table gives.
 pub(super) fn numbers(array: &ArrayRef) -> Result<Float64Array, ArrowError> {
@@ -31,6 +32,13 @@ pub(super) fn numbers(array: &ArrayRef) -> Result<Float64Array, ArrowError> {
         Dictionary(_, values) => numbers(&cast(array, values)?),
         _ => Ok(cast(array, &Float64)?.as_primitive::<Float64Type>().clone()),
     }
+}
+
+/// An array of dates as days since 1970-01-01.
+fn days(array: &ArrayRef) -> Result<Float64Array, ArrowError> {
+    let is_timed = matches!(array.data_type(), DataType::Timestamp(..));
+    let unit = if is_timed { 86_400.0 } else { 1.0 };
+    Ok(numbers(array)?.unary(|value| value / unit))
 }
 
 /// An array of text.
@@ -76,6 +84,7 @@ impl Strings {
 enum Values {
     Nothing,
     Numbers(Float64Array),
+    Dates(Float64Array, DateForm),
     Text(Strings),
     /// Text by its position in a dictionary; the feature of an entry is looked up once, unless there are more entries
     /// than rows and `features` is empty.
@@ -98,7 +107,7 @@ impl Values {
             (Shape::Dense | Shape::Sparse, _) => {
                 Ok(Values::Sparse(Box::new(Sparse::new(array, cells.values_at.map(|at| batch.column(at)))?)))
             }
-            (_, Kind::Text) => match array.as_any_dictionary_opt() {
+            (_, Kind::Category) => match array.as_any_dictionary_opt() {
                 Some(coded) if coded.values().is_empty() => Ok(Values::Nothing),
                 Some(coded) if Shape::of(coded.values().data_type()) == Shape::Text => {
                     let codes = coded.normalized_keys().into_iter().enumerate();
@@ -111,6 +120,8 @@ impl Values {
                 }
                 _ => Ok(Values::Text(Strings::new(array)?)),
             },
+            (Shape::Text, _) => Ok(Values::Text(Strings::new(array)?)),
+            (_, Kind::Date(form)) => Ok(Values::Dates(days(array)?, form)),
             _ if column.role == Role::Group => groups(array),
             _ => Ok(Values::Numbers(numbers(array)?)),
         }
@@ -121,24 +132,24 @@ impl Values {
         &mut self,
         tables: &Tables,
         row: usize,
-        position: usize,
         column: &Column,
         writer: &mut RowWriter<'_>,
     ) -> Result<(), CellError> {
         match self {
-            Values::Nothing => Ok(()),
-            Values::Numbers(array) if array.is_null(row) => Ok(()),
+            Values::Nothing => absent(column, writer),
+            Values::Numbers(array) | Values::Dates(array, _) if array.is_null(row) => absent(column, writer),
             Values::Numbers(array) => match column.role {
                 Role::Label(place) => writer.label_number(place, &column.name, array.value(row)),
                 Role::Weight => writer.weight(&column.name, array.value(row)),
-                _ => writer.number(position, column, array.value(row)),
+                _ => writer.number(column, array.value(row)),
             },
+            Values::Dates(array, form) => writer.days(column, array.value(row), *form),
             Values::Text(strings) => match strings.get(row).filter(|text| !tables.missing.is_text(text.as_bytes())) {
-                Some(text) => write_text(text, column, writer),
-                None => Ok(()),
+                Some(text) => writer.cell(column, text.as_bytes()),
+                None => absent(column, writer),
             },
             Values::Coded { codes, dictionary, features } => {
-                let Some(code) = codes[row] else { return Ok(()) };
+                let Some(code) = codes[row] else { return absent(column, writer) };
                 if let Some(&Some(feature)) = features.get(code) {
                     writer.one(feature);
                     return Ok(());
@@ -152,8 +163,8 @@ impl Values {
                         writer.one(feature);
                         Ok(())
                     }
-                    Some(text) => write_text(text, column, writer),
-                    None => Ok(()),
+                    Some(text) => writer.cell(column, text.as_bytes()),
+                    None => absent(column, writer),
                 }
             }
             Values::Groups(groups) => groups[row].map_or(Ok(()), |group| writer.group_number(&column.name, group)),
@@ -163,19 +174,9 @@ impl Values {
     }
 }
 
-fn write_text(text: &str, column: &Column, writer: &mut RowWriter<'_>) -> Result<(), CellError> {
-    match column.role {
-        Role::Label(_) => writer.label_text(&column.name, text.as_bytes()),
-        Role::Group => {
-            writer.group_text(text.as_bytes());
-            Ok(())
-        }
-        _ => {
-            let feature = writer.text_feature(&column.name, text.as_bytes())?;
-            writer.one(feature);
-            Ok(())
-        }
-    }
+/// What an absent cell means depends on the part of its column: rows without a label are known at their end.
+fn absent(column: &Column, writer: &mut RowWriter<'_>) -> Result<(), CellError> {
+    if column.role == Role::Feature { writer.absent(column) } else { Ok(()) }
 }
 
 /// Absent, not whole, or whole. Integers are not taken through `f64`, which would make neighbours equal.
@@ -209,8 +210,9 @@ pub(super) fn write(
             )
         })
     };
-    let mut values: Vec<Values> = layout.columns.iter().zip(&layout.cells).map(convert).collect::<Result<_, _>>()?;
-    let mut writer = RowWriter::new(tables, &layout.columns, batch);
+    let columns = &layout.plan.columns;
+    let mut values: Vec<Values> = columns.iter().zip(&layout.cells).map(convert).collect::<Result<_, _>>()?;
+    let mut writer = RowWriter::new(tables, &layout.plan, batch);
     for row in 0..rows_of.num_rows() {
         let place = |error: CellError| InputError::Bad {
             file: file.to_string(),
@@ -218,10 +220,10 @@ pub(super) fn write(
             problem: error.problem,
             remedy: error.remedy,
         };
-        for (position, (column, values)) in layout.columns.iter().zip(&mut values).enumerate() {
-            values.write(tables, row, position, column, &mut writer).map_err(place)?;
+        for (column, values) in columns.iter().zip(&mut values) {
+            values.write(tables, row, column, &mut writer).map_err(place)?;
         }
-        writer.end_row(&layout.columns).map_err(place)?;
+        writer.end_row().map_err(place)?;
     }
     Ok(())
 }

@@ -62,9 +62,17 @@ fn every_simple_type_is_a_number_or_text() {
             ("f32", f64::from(0.1f32)),
             ("bool", 1.0),
             ("decimal", 1.5),
-            ("date32", 1.0),
-            ("ms", 1.5),
-            ("ns", 2.0),
+            ("date32.days", 1.0),
+            ("date32.month=1", 1.0),
+            ("date32.weekday=Fri", 1.0),
+            ("ms.days", f64::from((1.5 / 86_400.0) as f32)),
+            ("ms.month=1", 1.0),
+            ("ms.weekday=Thu", 1.0),
+            ("ms.hour=0", 1.0),
+            ("ns.days", f64::from((2.0 / 86_400.0) as f32)),
+            ("ns.month=1", 1.0),
+            ("ns.weekday=Thu", 1.0),
+            ("ns.hour=0", 1.0),
             ("time", 2.5),
             ("utf8=a", 1.0),
             ("large=b", 1.0),
@@ -72,8 +80,11 @@ fn every_simple_type_is_a_number_or_text() {
             ("code=red", 1.0),
         ],
     );
-    let second = row("0", &[("decimal", -0.25), ("date32", 2.0), ("large=c", 1.0)]);
-    assert_eq!(read("missing=NA", &table), Ok(vec![first, second]));
+    let date = [("date32.days", 2.0), ("date32.month=1", 1.0), ("date32.weekday=Sat", 1.0)];
+    let began = ["ms.month=1", "ms.weekday=Thu", "ms.hour=0", "ns.month=1", "ns.weekday=Thu", "ns.hour=0"];
+    let began = began.map(|name| (name, 1.0));
+    let second = row("0", &[&[("decimal", -0.25)], &date[..], &began[..], &[("large=c", 1.0)]].concat());
+    assert_eq!(read("missing=NA absent=zero", &table), Ok(vec![first, second]));
 }
 
 #[test]
@@ -85,7 +96,19 @@ fn types_that_parquet_does_not_keep() {
         ("half", array(Float16Array::from(vec![half(1.5)]))),
     ]);
     let rows = Files::new(&[("t.arrow", &ipc_stream(&table, 1, None))]).read(&options(""));
-    assert_eq!(rows, Ok(vec![row("1", &[("date64", 1.5), ("duration", 0.25), ("half", 1.5)])]));
+    assert_eq!(
+        rows,
+        Ok(vec![row(
+            "1",
+            &[
+                ("date64.days", 1.5),
+                ("date64.month=1", 1.0),
+                ("date64.weekday=Fri", 1.0),
+                ("duration", 0.25),
+                ("half", 1.5)
+            ]
+        )])
+    );
 }
 
 /// A half-precision number, whose crate is not a dependency of its own.
@@ -104,11 +127,11 @@ fn parts_and_text_on_demand() {
         ("day", array(Date32Array::from(vec![0, 1, 365]))),
         ("blob", array(BinaryArray::from(vec![&b"x"[..], b"", b"y"]))),
     ]);
-    let rows = read("weight=w group=q text=zip text=day ignore=blob", &table).unwrap();
+    let rows = read("weight=w group=q category=zip category=day ignore=blob", &table).unwrap();
     let entries = |names: &[&str]| names.iter().map(|name| (name.to_string(), 1.0)).collect::<Vec<_>>();
     let expected = [
         ("no", entries(&["zip=8001", "day=1970-01-01"]), 1.0, i64::MAX as u64),
-        ("yes", entries(&["day=1970-01-02"]), 2.0, 7),
+        ("yes", entries(&["zip=", "day=1970-01-02"]), 2.0, 7),
         ("no", entries(&["zip=8002", "day=1971-01-01"]), 3.0, 7),
     ];
     let expected = expected.map(|(label, entries, weight, group)| PlainRow {
@@ -118,7 +141,7 @@ fn parts_and_text_on_demand() {
         group: Some(group),
     });
     assert_eq!(rows, expected);
-    let hashed = read("group=zip text=zip ignore=blob ignore=q unlabelled=keep", &table.slice(0, 1)).unwrap();
+    let hashed = read("group=zip category=zip ignore=blob ignore=q unlabelled=keep", &table.slice(0, 1)).unwrap();
     assert_eq!(hashed[0].group, Some(xxhash_rust::xxh3::xxh3_64(b"8001")));
 }
 

@@ -87,8 +87,8 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     ),
     (
         "",
-        "y,a\n1,nan\n1,5\n",
-        "t.csv:2:3: the value in column 'a' is NaN, not a finite number; leave absent cells empty, or use `missing(nan)`",
+        "y,a\n1,inf\n1,5\n",
+        "t.csv:2:3: the value in column 'a' is inf, not a finite number; correct it, or use `missing(inf)`",
     ),
     (
         "",
@@ -117,12 +117,12 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     (
         "group=q",
         "y,q\n1,1\n1,-1\n",
-        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use `text(q)` to take groups as text",
+        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use `category(q)` to take groups as text",
     ),
     (
         "group=q",
         "y,q\n1,1\n1,1.5\n",
-        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use `text(q)` to take groups as text",
+        "t.csv:3:3: the group in column 'q' is not a whole number from 0 on; use `category(q)` to take groups as text",
     ),
     (
         "delimiter=.",
@@ -163,7 +163,7 @@ fn trouble_far_from_the_head() {
     assert_eq!(
         read("", &[("t.csv", &format!("y,a b\n{good}1,n/a\n"))]),
         Err(format!(
-            "t.csv:{line}:3: expected a number in column 'a b', found 'n/a'; use `text('a b')` to take the column as \
+            "t.csv:{line}:3: expected a number in column 'a b', found 'n/a'; use `category('a b')` to take the column as \
              text, or `missing('n/a')` if that means an absent cell"
         ))
     );
@@ -185,7 +185,7 @@ fn later_files_must_fit() {
     );
     assert_eq!(
         read("", &[first, ("b.csv", "y,a\n1,x\n")]),
-        Err("b.csv:2:3: expected a number in column 'a', found 'x'; use `text(a)` to take the column as text, or \
+        Err("b.csv:2:3: expected a number in column 'a', found 'x'; use `category(a)` to take the column as text, or \
              `missing('x')` if that means an absent cell"
             .to_string())
     );

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::quote_error;
 use super::split::{self, Cell};
 use crate::input::table::cells::{self, CellError, RowWriter};
-use crate::input::table::plan::{Column, Kind, Role, Tables};
+use crate::input::table::plan::{Column, Plan, Role, Tables};
+use crate::input::table::words;
 use crate::input::text::{LineError, RecordParser};
 use crate::input::{RowBatch, number};
+use crate::schema::Kind;
 
 /// Parses the records of one file.
 pub(super) struct CsvParser {
     tables: Arc<Tables>,
-    columns: Vec<Column>,
+    plan: Plan,
     delimiter: u8,
     header: bool,
     /// For columns that were empty in the head: whether numbers and whether text came later.
@@ -23,9 +25,9 @@ const SAW_NUMBER: u8 = 1;
 const SAW_TEXT: u8 = 2;
 
 impl CsvParser {
-    pub(super) fn new(tables: Arc<Tables>, columns: Vec<Column>, delimiter: u8, header: bool) -> Self {
-        let later = columns.iter().map(|_| AtomicU8::new(0)).collect();
-        CsvParser { tables, columns, delimiter, header, later }
+    pub(super) fn new(tables: Arc<Tables>, plan: Plan, delimiter: u8, header: bool) -> Self {
+        let later = plan.columns.iter().map(|_| AtomicU8::new(0)).collect();
+        CsvParser { tables, plan, delimiter, header, later }
     }
 }
 
@@ -37,14 +39,15 @@ impl RecordParser for CsvParser {
     fn rows_bytes(&self, text: &[u8]) -> u64 {
         let lines = memchr::memchr_iter(b'\n', text).count() as u64 + 1;
         let cells = memchr::memchr_iter(self.delimiter, text).count() as u64 + lines;
-        let names: u64 = self.columns.iter().map(|column| column.name.len() as u64 + 1).sum();
+        let names: u64 = self.plan.columns.iter().map(|column| column.name.len() as u64 + 1).sum();
         // Key, value, and for text the place and the hash of its name; growing by doubling may leave as much room
         // again.
-        2 * (cells * (16 + 13) + lines * 32 + names * lines + text.len() as u64)
+        let grams: u64 = self.plan.columns.iter().map(gram_bytes).sum();
+        2 * (cells * (16 + 13) + lines * 32 + names * lines + (1 + grams) * text.len() as u64)
     }
 
     fn parse(&self, text: &[u8], batch: &mut RowBatch) -> Result<(), LineError> {
-        let mut writer = RowWriter::new(&self.tables, &self.columns, batch);
+        let mut writer = RowWriter::new(&self.tables, &self.plan, batch);
         let mut buffer = Vec::new();
         let mut at = split::skip_blank_lines(text, 0, self.delimiter);
         while at < text.len() {
@@ -67,22 +70,22 @@ impl CsvParser {
     ) -> Result<usize, LineError> {
         let mut at = start;
         let mut ended = false;
-        for (position, column) in self.columns.iter().enumerate() {
+        for (position, column) in self.plan.columns.iter().enumerate() {
             if ended {
                 return Err(self.ragged(text, start));
             }
             if column.role == Role::Feature {
                 if text.get(at) == Some(&self.delimiter) {
+                    if let Err(error) = writer.absent(column) {
+                        return Err(self.bad_cell(error, text, start, at));
+                    }
                     at += 1;
                     continue;
                 }
                 if column.kind == Kind::Number
                     && let Some((value, end)) = quick_number(text, at, self.delimiter)
                 {
-                    // A zero is no entry, whether it is a number or stands for an absent one.
-                    if value != 0.0
-                        && let Err(error) = writer.number(position, column, value)
-                    {
+                    if let Err(error) = writer.number(column, value) {
                         return Err(self.bad_cell(error, text, start, at));
                     }
                     at = end;
@@ -102,7 +105,7 @@ impl CsvParser {
         if !ended {
             return Err(self.ragged(text, start));
         }
-        match writer.end_row(&self.columns) {
+        match writer.end_row() {
             Ok(()) => Ok(at),
             Err(error) => Err(self.bad_cell(error, text, start, start)),
         }
@@ -117,38 +120,28 @@ impl CsvParser {
         writer: &mut RowWriter<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<(), CellError> {
-        let column = &self.columns[position];
+        let column = &self.plan.columns[position];
         if column.role == Role::Ignored {
             return Ok(());
         }
         let content = cell.content(text, buffer);
         if self.tables.missing.is_text(content) {
-            return Ok(());
+            return if column.role == Role::Feature { writer.absent(column) } else { Ok(()) };
         }
-        let name = column.name.as_str();
         match (column.role, column.kind) {
-            (Role::Feature, Kind::Text) => {
-                let key = writer.text_feature(name, content)?;
-                writer.one(key);
-                Ok(())
-            }
-            (Role::Feature, Kind::Number) => writer.number(position, column, as_number(name, content)?),
-            (Role::Feature, _) => self.loose_cell(position, content, writer),
-            (Role::Label(_), Kind::Text) => writer.label_text(name, content),
-            (Role::Label(place), _) => writer.label_number(place, name, as_number(name, content)?),
-            (Role::Weight, _) => writer.weight(name, as_number(name, content)?),
-            (Role::Group, Kind::Text) => {
-                writer.group_text(content);
-                Ok(())
-            }
-            (Role::Group, _) => writer.group_number(name, as_group(name, content)?),
-            (Role::Ignored, _) => Ok(()),
+            (Role::Feature, Kind::Empty) => self.loose_cell(column, position, content, writer),
+            _ => writer.cell(column, content),
         }
     }
 
     /// A cell of a column that was empty in the head.
-    fn loose_cell(&self, position: usize, content: &[u8], writer: &mut RowWriter<'_>) -> Result<(), CellError> {
-        let column = &self.columns[position];
+    fn loose_cell(
+        &self,
+        column: &Column,
+        position: usize,
+        content: &[u8],
+        writer: &mut RowWriter<'_>,
+    ) -> Result<(), CellError> {
         let value = number::whole_float(content.trim_ascii()).filter(|value| value.is_finite());
         let saw = if value.is_some() { SAW_NUMBER } else { SAW_TEXT };
         let before = self.later[position].load(Ordering::Relaxed);
@@ -156,7 +149,7 @@ impl CsvParser {
             self.later[position].fetch_or(saw, Ordering::Relaxed);
             if before != 0 {
                 self.tables.remark(format!(
-                    "column '{}' is empty at first and holds both numbers and text later; use `text({})` to take all \
+                    "column '{}' is empty at first and holds both numbers and text later; use `category({})` to take all \
                      of it as text",
                     column.name,
                     cells::word(&column.name)
@@ -177,7 +170,7 @@ impl CsvParser {
     #[cold]
     fn bad_cell(&self, error: CellError, text: &[u8], start: usize, at: usize) -> LineError {
         match split::record(text, start, self.delimiter, |_, _| {}) {
-            Ok((cells, _)) if cells != self.columns.len() => self.ragged(text, start),
+            Ok((cells, _)) if cells != self.plan.columns.len() => self.ragged(text, start),
             _ => LineError { at, problem: error.problem, remedy: error.remedy },
         }
     }
@@ -192,7 +185,7 @@ impl CsvParser {
                     "this record has {}, but the {} has {}",
                     count(cells),
                     if self.header { "header" } else { "first record" },
-                    self.columns.len()
+                    self.plan.columns.len()
                 ),
                 remedy: format!(
                     "put quotes around cells that hold '{}', or say what separates cells with `delimiter`",
@@ -201,6 +194,14 @@ impl CsvParser {
             },
             Err(error) => quote_error(error, self.delimiter),
         }
+    }
+}
+
+/// What n-grams of a column take for each byte of text.
+fn gram_bytes(column: &Column) -> u64 {
+    match (column.role, column.kind) {
+        (Role::Feature, Kind::Text(rule)) => words::bytes_per_byte(rule, &column.name),
+        _ => 0,
     }
 }
 
@@ -221,17 +222,4 @@ fn quick_number(text: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
     }
     let end = end + quotes;
     (text.get(end) == Some(&delimiter)).then_some((value, end + 1))
-}
-
-fn as_number(column: &str, content: &[u8]) -> Result<f64, CellError> {
-    number::whole_float(content.trim_ascii()).ok_or_else(|| cells::not_a_number(column, content))
-}
-
-/// Whole numbers of up to 64 bits, which a float would round.
-fn as_group(column: &str, content: &[u8]) -> Result<Option<u64>, CellError> {
-    let content = content.trim_ascii();
-    match number::unsigned(content, 0) {
-        Some((group, end)) if end == content.len() => Ok(Some(group)),
-        _ => as_number(column, content).map(cells::whole),
-    }
 }

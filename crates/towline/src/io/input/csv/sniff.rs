@@ -1,6 +1,7 @@
 //! What the beginning of a CSV file tells about the rest: delimiter, header, and what the columns hold.
 use super::split::{self, Cell, QuoteError};
-use crate::input::table::plan::{Kind, Tables};
+use crate::input::table::looks::{Found, Looks, absent_in};
+use crate::input::table::plan::Tables;
 use crate::input::{InputError, detect, number};
 
 /// Delimiters that are recognised, most usual first.
@@ -19,49 +20,7 @@ pub(super) struct Sniffed {
     /// Bytes before the first record of data.
     pub(super) header_bytes: usize,
     /// Names and kinds; none if there is no record at all.
-    pub(super) columns: Vec<(String, Kind)>,
-    /// Columns of text of which most cells are numbers, with a cell that is none.
-    pub(super) nearly_numbers: Vec<(String, String)>,
-}
-
-/// What the cells of a column were so far.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    present: usize,
-    numbers: usize,
-    text: Option<Vec<u8>>,
-}
-
-impl Seen {
-    fn add(&mut self, tables: &Tables, content: &[u8]) {
-        if tables.missing.is_text(content) {
-            return;
-        }
-        let value = number::whole_float(content.trim_ascii());
-        if value.is_some_and(|value| tables.missing.is_number(value)) {
-            return;
-        }
-        self.present += 1;
-        match value {
-            Some(_) => self.numbers += 1,
-            None if self.text.is_none() => self.text = Some(content.to_vec()),
-            None => {}
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        match (self.present, self.numbers) {
-            (0, _) => Kind::Either,
-            (present, numbers) if present == numbers => Kind::Number,
-            _ => Kind::Text,
-        }
-    }
-
-    /// The cell that spoils a column of numbers, if it looks like one.
-    fn spoiler(&self) -> Option<String> {
-        let nearly = self.numbers * 2 > self.present && self.numbers < self.present;
-        self.text.as_ref().filter(|_| nearly).map(|text| crate::input::table::cells::shown(text))
-    }
+    pub(super) columns: Vec<Found>,
 }
 
 /// Looks at `head`, the beginning of `file`.
@@ -77,8 +36,7 @@ pub(super) fn sniff(tables: &Tables, file: &str, head: &[u8]) -> Result<Sniffed,
     let delimiter = tables.options.delimiter.unwrap_or_else(|| find_delimiter(file, &head[begin..]));
     let first = split::skip_blank_lines(head, begin, delimiter);
     if first == head.len() {
-        let (header, columns, nearly_numbers) = (false, Vec::new(), Vec::new());
-        return Ok(Sniffed { delimiter, header, header_bytes: begin, columns, nearly_numbers });
+        return Ok(Sniffed { delimiter, header: false, header_bytes: begin, columns: Vec::new() });
     }
     let mut names: Vec<Vec<u8>> = Vec::new();
     let mut buffer = Vec::new();
@@ -91,27 +49,28 @@ pub(super) fn sniff(tables: &Tables, file: &str, head: &[u8]) -> Result<Sniffed,
         None => is_header(tables, &names, &seen),
     };
     if !header {
-        names.iter().zip(&mut seen).for_each(|(cell, seen)| seen.add(tables, cell));
+        names.iter().zip(&mut seen).for_each(|(cell, seen)| seen.add(&tables.missing, cell));
     }
     let header_bytes = if header { second } else { begin };
     let names = if header { utf8(file, names)? } else { vec![String::new(); names.len()] };
-    let name = |at: usize| if names[at].is_empty() { format!("c{}", at + 1) } else { names[at].clone() };
-    let spoiled = |(at, seen): (usize, &Seen)| seen.spoiler().map(|cell| (name(at), cell));
-    let nearly_numbers = seen.iter().enumerate().filter_map(spoiled).collect();
-    let columns = names.into_iter().zip(seen.iter().map(Seen::kind)).collect();
-    Ok(Sniffed { delimiter, header, header_bytes, columns, nearly_numbers })
+    let absent = absent_in(&seen);
+    let name = |at: usize, name: String| if name.is_empty() { format!("c{}", at + 1) } else { name };
+    let mut columns: Vec<Found> =
+        names.into_iter().zip(&seen).enumerate().map(|(at, (given, seen))| seen.found(&name(at, given))).collect();
+    columns.iter_mut().for_each(|found| found.column.absent = absent);
+    Ok(Sniffed { delimiter, header, header_bytes, columns })
 }
 
 /// Goes through the records from `at` on. It stops at trouble, which is reported when the record is parsed; the last
 /// record may also have been cut off within quotes.
-fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, columns: usize) -> Vec<Seen> {
-    let mut seen = vec![Seen::default(); columns];
+fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, columns: usize) -> Vec<Looks> {
+    let mut seen = vec![Looks::default(); columns];
     let mut buffer = Vec::new();
     for _ in 0..KIND_RECORDS {
         at = split::skip_blank_lines(head, at, delimiter);
         let visit = |column: usize, cell: &Cell| {
             if let Some(seen) = seen.get_mut(column) {
-                seen.add(tables, cell.content(head, &mut buffer));
+                seen.add(&tables.missing, cell.content(head, &mut buffer));
             }
         };
         match split::record(head, at, delimiter, visit) {
@@ -124,13 +83,13 @@ fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, colum
 
 /// Names are not numbers, while data has some. A table of text alone gives itself away only by names that the options
 /// or an earlier file mention.
-fn is_header(tables: &Tables, first: &[Vec<u8>], later: &[Seen]) -> bool {
+fn is_header(tables: &Tables, first: &[Vec<u8>], later: &[Looks]) -> bool {
     let is_number = |cell: &Vec<u8>| number::whole_float(cell.trim_ascii()).is_some_and(f64::is_finite);
     if first.iter().any(is_number) {
         return false;
     }
     let cells: Vec<String> = first.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-    later.iter().any(|seen| seen.numbers > 0)
+    later.iter().any(Looks::has_numbers)
         || tables.options.mentions().any(|name| cells.iter().any(|cell| cell == name))
         || tables.are_known_names(&cells)
 }

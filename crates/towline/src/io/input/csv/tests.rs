@@ -21,7 +21,7 @@ fn one_file_of_many_forms() {
         "y|size|city\n1|0.5|Rome\n-1|0|New York, NY\n",
         "\n\n y , size , city \n  1 ,\"0.5\", \"Rome\" \n\" -1\",\" 0\",\"New York, NY\"\n",
     ] {
-        assert_eq!(read("", &[("a.csv", text)]).as_ref(), Ok(&expected), "{text:?}");
+        assert_eq!(read("absent=zero", &[("a.csv", text)]).as_ref(), Ok(&expected), "{text:?}");
     }
 }
 
@@ -32,7 +32,7 @@ fn quotes_hold_anything() {
         row("1", &[("a=say \"hi\"", 1.0)]),
         row("2", &[("a=two\nlines", 1.0)]),
         row("3", &[("a=5\" disk", 1.0)]),
-        row("4", &[]),
+        row("4", &[("a=", 1.0)]),
     ];
     assert_eq!(read("", &[("a.csv", text)]), Ok(expected));
 }
@@ -51,14 +51,14 @@ fn without_a_header_columns_are_numbered() {
 #[test]
 fn every_column_has_its_part() {
     let text = "id,Target,w,q,zip,note,n\n1,no,0.5,7,01234,a,NA\n2,yes,2,9,01234,b,-999.0\n";
-    let words = "ignore=id weight=w group=q text=zip ignore=6 missing=NA missing=-999";
+    let words = "ignore=id weight=w group=q category=zip ignore=6 missing=NA missing=-999";
     let zip = vec![("zip=01234".to_string(), 1.0)];
     let expected = vec![
         PlainRow { label: "no".into(), entries: zip.clone(), weight: Some(0.5), group: Some(7) },
         PlainRow { label: "yes".into(), entries: zip, weight: Some(2.0), group: Some(9) },
     ];
     assert_eq!(read(words, &[("a.csv", text)]), Ok(expected));
-    let hashed = read("group=q text=q", &[("a.csv", "y,q\n1,7\n")]).unwrap();
+    let hashed = read("group=q category=q", &[("a.csv", "y,q\n1,7\n")]).unwrap();
     assert_eq!(hashed[0].group, Some(xxhash_rust::xxh3::xxh3_64(b"7")));
     let large = read("group=q", &[("a.csv", "y,q\n1,18446744073709551615\n")]).unwrap();
     assert_eq!(large[0].group, Some(u64::MAX));
@@ -81,7 +81,7 @@ fn rows_without_labels_can_be_asked_for() {
 #[test]
 fn files_are_matched_by_name_and_the_first_decides() {
     let files = [("a.csv", "y,a,b\n1,2,x\n"), ("b.tsv", "b\ty\tnew\n5\t0\t3\n"), ("c.csv", ""), ("d.csv", "a,y,b\n")];
-    let expected = vec![row("1", &[("a", 2.0), ("b=x", 1.0)]), row("0", &[("b=5", 1.0), ("new", 3.0)])];
+    let expected = vec![row("1", &[("a", 2.0), ("b=x", 1.0)]), row("0", &[("b=5", 1.0), ("new", 3.0), ("a=", 1.0)])];
     assert_eq!(read("label=1", &files), Ok(expected));
 }
 
@@ -97,21 +97,23 @@ fn a_column_that_is_empty_at_first_takes_what_comes() {
         remarks,
         [
             "the label is column 'y'",
-            "column 'b' is empty at first and holds both numbers and text later; use `text(b)` to take all of it as text"
+            "column 'b' is empty at first and holds both numbers and text later; use `category(b)` to take all of it as text"
         ]
     );
 }
 
 #[test]
 fn nearly_numeric_columns_are_mentioned() {
-    let files = Files::new(&[("a.csv", b"label,a\n1,2\n1,NA\n1,3\n1,4\n")]);
+    let files = Files::new(&[("a.csv", b"label,a\n1,2\n1,off\n1,3\n1,4\n")]);
     let (_, remarks) = files.read_within(&options("label=label"), &Budget::unlimited()).unwrap();
     assert_eq!(
         remarks,
-        ["column 'a' is taken as text because of cells such as 'NA', though most are numbers; use `missing('NA')` if \
-          that means an absent cell"]
+        [
+            "column 'a' is taken as text because of cells such as 'off', though most are numbers; use `missing('off')` if \
+          that means an absent cell"
+        ]
     );
-    let (_, remarks) = files.read_within(&options("label=label missing=NA"), &Budget::unlimited()).unwrap();
+    let (_, remarks) = files.read_within(&options("label=label missing=off"), &Budget::unlimited()).unwrap();
     assert!(remarks.is_empty(), "{remarks:?}");
 }
 

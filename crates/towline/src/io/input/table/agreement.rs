@@ -9,6 +9,7 @@ use super::TableOptions;
 use super::testing::{Files, options};
 use super::testing_arrow::{batch, ipc_file, ipc_stream, parquet};
 use crate::input::text::TextLimits;
+use crate::schema::Kind;
 
 /// Columns with names that need quotes, the first of which is the label.
 #[derive(Clone, Debug)]
@@ -40,16 +41,23 @@ fn table() -> impl Strategy<Value = Table> {
         let label = if text_label { text().prop_map(Err).boxed() } else { number().prop_map(Ok).boxed() };
         let cell =
             (label, proptest::option::of(number()), proptest::option::of(text()), proptest::option::of(number()));
-        proptest::collection::vec(cell, 0..40).prop_map(move |rows| Table { text_label, rows })
+        let table = (proptest::collection::vec(cell, 0..40), number(), text(), number());
+        table.prop_map(move |(mut rows, size, word, blank)| {
+            // A column without any cell is one of numbers in one format, and of nothing in another.
+            if let Some(first) = rows.first_mut() {
+                (first.1, first.2, first.3) = (Some(size), Some(word), Some(blank));
+            }
+            Table { text_label, rows }
+        })
     })
 }
 
 impl Table {
     fn options(&self, delimiter: u8) -> TableOptions {
-        let mut options = options("header=true label=y");
-        options.text = vec![NAMES[2].into()];
+        let mut options = options("header=true label=y absent=marked");
+        options.kinds = vec![(NAMES[2].into(), Kind::Category)];
         if self.text_label {
-            options.text.push(NAMES[0].into());
+            options.kinds.push((NAMES[0].into(), Kind::Category));
         }
         options.delimiter = Some(delimiter);
         options

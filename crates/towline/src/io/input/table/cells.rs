@@ -1,10 +1,13 @@
 //! Cells on their way into a batch: the same rules for every format of tables.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::plan::{Column, Kind, Role, Tables};
+use super::plan::{Column, Plan, Role, Tables};
+use super::words::{self, Buffers};
+use super::written::{self, Moment, WEEKDAYS};
 use super::{Missing, Unlabelled};
-use crate::input::RowBatch;
 use crate::input::libsvm::Precision;
+use crate::input::{RowBatch, number};
+use crate::schema::{DateForm, Kind, Weighting, Words};
 
 /// What is wrong with a cell; the format adds where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +29,16 @@ pub(crate) struct RowWriter<'a> {
     precision: Precision,
     unlabelled: Unlabelled,
     skipped_rows: &'a AtomicU64,
-    /// Feature of each column of numbers in this batch.
+    plan: &'a Plan,
+    /// Features that are numbers, by their place among them.
     keys: Vec<u32>,
+    /// Numbers that were absent in this row, by their place, and in the batch.
+    absent: Vec<u32>,
     /// A feature's name while it is put together.
     name: Vec<u8>,
+    /// N-grams of a text.
+    grams: Vec<u32>,
+    buffers: Buffers,
     /// Of each column of targets.
     labels: Vec<Option<f64>>,
     has_weight: bool,
@@ -37,33 +46,163 @@ pub(crate) struct RowWriter<'a> {
 }
 
 impl<'a> RowWriter<'a> {
-    /// Begins a batch. Columns of numbers are entered as features at once, in the order of the table, so that later a
-    /// number costs no search.
-    pub(crate) fn new(tables: &'a Tables, columns: &[Column], batch: &'a mut RowBatch) -> Self {
-        let number = |column: &Column| column.role == Role::Feature && column.kind == Kind::Number;
-        let keys = columns
-            .iter()
-            .map(|column| if number(column) { batch.names.intern(column.name.as_bytes()) } else { u32::MAX })
-            .collect();
+    /// Begins a batch. Features that are numbers are entered at once, in the order of the table, so that later a number
+    /// costs no search.
+    pub(crate) fn new(tables: &'a Tables, plan: &'a Plan, batch: &'a mut RowBatch) -> Self {
+        let keys: Vec<u32> = plan.numbers.iter().map(|name| batch.names.intern(name.as_bytes())).collect();
+        batch.numbers = keys.len();
+        batch.absent.resize(keys.len(), 0);
+        let columns = &plan.columns;
+        batch.needs_counts =
+            columns.iter().any(|column| matches!(column.kind, Kind::Text(rule) if rule.needs_counts()));
         RowWriter {
             batch,
             missing: &tables.missing,
             precision: tables.options.precision,
             unlabelled: tables.options.unlabelled,
             skipped_rows: &tables.skipped_rows,
+            plan,
             keys,
+            absent: Vec::new(),
             name: Vec::new(),
+            grams: Vec::new(),
+            buffers: Buffers::default(),
             labels: vec![None; columns.iter().filter(|column| matches!(column.role, Role::Label(_))).count().max(1)],
             has_weight: columns.iter().any(|column| column.role == Role::Weight),
             has_group: columns.iter().any(|column| column.role == Role::Group),
         }
     }
 
-    /// A number of the column at position `at`, which must be a feature of numbers.
+    /// A number of a column whose cells are numbers.
     #[inline(always)]
-    pub(crate) fn number(&mut self, at: usize, column: &Column, value: f64) -> Result<(), CellError> {
-        let key = self.keys[at];
-        self.value(key, &column.name, value)
+    pub(crate) fn number(&mut self, column: &Column, value: f64) -> Result<(), CellError> {
+        if self.missing.is_number(value) {
+            return self.absent(column);
+        }
+        let Some(slot) = column.slot else { return Ok(()) };
+        self.value(self.keys[slot], &column.name, value)
+    }
+
+    /// A cell that is not there.
+    #[inline]
+    pub(crate) fn absent(&mut self, column: &Column) -> Result<(), CellError> {
+        if !column.is_marked {
+            return Ok(());
+        }
+        let key = self.feature(&column.name, |name| name.push(b'='))?;
+        self.one(key);
+        match (column.slot, column.impute) {
+            (Some(slot), Some(value)) => self.value(self.keys[slot], &column.name, value),
+            (Some(slot), None) => {
+                self.absent.push(slot as u32);
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// A cell of text, whatever its column is.
+    #[inline(always)]
+    pub(crate) fn cell(&mut self, column: &Column, content: &[u8]) -> Result<(), CellError> {
+        let name = column.name.as_str();
+        match (column.role, column.kind) {
+            (Role::Feature, Kind::Category) => {
+                let key = self.text_feature(name, content)?;
+                self.one(key);
+                Ok(())
+            }
+            (Role::Feature, Kind::Text(rule)) => self.text_cell(name, content, rule),
+            (Role::Feature, Kind::Date(form)) => self.date_cell(column, content, form),
+            (Role::Feature, kind) => match number_of(kind, content) {
+                Some(value) if value.is_finite() || column.missing.is_empty() => self.number(column, value),
+                _ => self.spoiler(column, content),
+            },
+            (Role::Label(_), Kind::Category) => self.label_text(name, content),
+            (Role::Label(place), kind) => match number_of(kind, content) {
+                Some(value) => self.label_number(place, name, value),
+                None => self.spoiler(column, content),
+            },
+            (Role::Weight, kind) => match number_of(kind, content) {
+                Some(value) => self.weight(name, value),
+                None => self.spoiler(column, content),
+            },
+            (Role::Group, Kind::Category) => {
+                self.group_text(content);
+                Ok(())
+            }
+            (Role::Group, _) => match number::whole_float(content.trim_ascii()) {
+                Some(_) => self.group_number(name, as_group(content)),
+                None => self.spoiler(column, content),
+            },
+            (Role::Ignored, _) => Ok(()),
+        }
+    }
+
+    /// Text where a number or a date should be.
+    #[cold]
+    fn spoiler(&mut self, column: &Column, content: &[u8]) -> Result<(), CellError> {
+        let is_missing = column.missing.iter().any(|token| token.as_bytes() == content.trim_ascii());
+        match (is_missing, column.role) {
+            (true, Role::Feature) => self.absent(column),
+            (true, _) => Ok(()),
+            (false, _) => Err(unlike_its_column(column, content)),
+        }
+    }
+
+    /// The n-grams of a text with their counts.
+    fn text_cell(&mut self, column: &str, content: &[u8], rule: Words) -> Result<(), CellError> {
+        let text = std::str::from_utf8(content).map_err(|_| not_utf8(column))?;
+        let (name, grams, names) = (&mut self.name, &mut self.grams, &mut self.batch.names);
+        name.clear();
+        name.extend_from_slice(column.as_bytes());
+        name.push(b':');
+        let prefix = name.len();
+        grams.clear();
+        words::each_gram(text, rule, &mut self.buffers, |gram| {
+            name.truncate(prefix);
+            name.extend_from_slice(gram.as_bytes());
+            grams.push(names.intern(name));
+        });
+        grams.sort_unstable();
+        let count = |same: &[u32]| if rule.weighting == Weighting::Binary { 1.0 } else { same.len() as f64 };
+        let squares = || grams.chunk_by(|a, b| a == b).map(|same| count(same) * count(same)).sum::<f64>();
+        let length = if rule.weighting == Weighting::TfIdf { squares().sqrt() } else { 1.0 };
+        for same in grams.chunk_by(|a, b| a == b) {
+            self.batch.keys.push(u64::from(same[0]));
+            self.batch.values.push(self.precision.round(count(same) / length));
+        }
+        Ok(())
+    }
+
+    fn date_cell(&mut self, column: &Column, content: &[u8], form: DateForm) -> Result<(), CellError> {
+        match written::date_as(content, form) {
+            Some(moment) => self.moment(column, moment, form),
+            None => self.spoiler(column, content),
+        }
+    }
+
+    /// A date, as so many days since 1970.
+    pub(crate) fn days(&mut self, column: &Column, days: f64, form: DateForm) -> Result<(), CellError> {
+        match Moment::of_days(days) {
+            Some(moment) => self.moment(column, moment, form),
+            None => Err(unlike_its_column(column, days.to_string().as_bytes())),
+        }
+    }
+
+    fn moment(&mut self, column: &Column, moment: Moment, form: DateForm) -> Result<(), CellError> {
+        let name = column.name.as_str();
+        self.number(column, moment.days)?;
+        let month = self.feature(name, |name| name.extend_from_slice(format!(".month={}", moment.month).as_bytes()))?;
+        self.one(month);
+        let weekday = WEEKDAYS[moment.weekday];
+        let weekday = self.feature(name, |name| name.extend_from_slice(format!(".weekday={weekday}").as_bytes()))?;
+        self.one(weekday);
+        if form.time {
+            let hour =
+                self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
+            self.one(hour);
+        }
+        Ok(())
     }
 
     /// A value of the feature `key`, which belongs to column `column`.
@@ -162,7 +301,7 @@ impl<'a> RowWriter<'a> {
         let Some(group) = value else {
             return Err(CellError::new(
                 format!("the group in column '{column}' is not a whole number from 0 on"),
-                format!("use `text({})` to take groups as text", word(column)),
+                format!("use `category({})` to take groups as text", word(column)),
             ));
         };
         self.batch.groups.push(group);
@@ -174,7 +313,12 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Closes the row. Label, weight and group must have been given by now where the table has them.
-    pub(crate) fn end_row(&mut self, columns: &[Column]) -> Result<(), CellError> {
+    pub(crate) fn end_row(&mut self) -> Result<(), CellError> {
+        let plan = self.plan;
+        let columns = &plan.columns;
+        for column in &plan.lacking {
+            self.absent(column)?;
+        }
         let rows = self.batch.rows() + 1;
         let absent = |role: Role, what: &str, remedy: &str| {
             let name = columns.iter().find(|column| column.role == role).map(|column| column.name.as_str());
@@ -210,6 +354,7 @@ impl<'a> RowWriter<'a> {
         let first = labels.next().unwrap_or(f64::NAN);
         self.batch.further.extend(labels);
         self.batch.end_row(first);
+        self.absent.drain(..).for_each(|slot| self.batch.absent[slot as usize] += 1);
         Ok(())
     }
 
@@ -220,6 +365,7 @@ impl<'a> RowWriter<'a> {
         self.batch.values.truncate(values);
         self.batch.weights.truncate(rows);
         self.batch.groups.truncate(rows);
+        self.absent.clear();
         self.skipped_rows.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -274,15 +420,40 @@ pub(crate) fn word(name: &str) -> String {
     if name.bytes().all(plain) { name.to_string() } else { format!("'{name}'") }
 }
 
-/// A cell of text in a column of numbers.
+/// The number that a cell of this kind means.
+#[inline(always)]
+fn number_of(kind: Kind, content: &[u8]) -> Option<f64> {
+    match kind {
+        Kind::Amount(decimal) => written::amount(content, decimal),
+        Kind::Boolean => written::boolean(content).map(f64::from).or_else(|| number::whole_float(content.trim_ascii())),
+        _ => number::whole_float(content.trim_ascii()),
+    }
+}
+
+/// Whole numbers of up to 64 bits, which a float would round.
+fn as_group(content: &[u8]) -> Option<u64> {
+    let content = content.trim_ascii();
+    match number::unsigned(content, 0) {
+        Some((group, end)) if end == content.len() => Some(group),
+        _ => number::whole_float(content).and_then(whole),
+    }
+}
+
+/// A cell that is not what its column holds.
 #[cold]
-pub(crate) fn not_a_number(column: &str, cell: &[u8]) -> CellError {
-    let cell = shown(cell);
+fn unlike_its_column(column: &Column, cell: &[u8]) -> CellError {
+    let (cell, name) = (shown(cell), &column.name);
+    let expected = match column.kind {
+        Kind::Amount(_) => "an amount",
+        Kind::Boolean => "yes or no",
+        Kind::Date(_) => "a date",
+        _ => "a number",
+    };
     CellError::new(
-        format!("expected a number in column '{column}', found '{cell}'"),
+        format!("expected {expected} in column '{name}', found '{cell}'"),
         format!(
-            "use `text({})` to take the column as text, or `missing('{cell}')` if that means an absent cell",
-            word(column)
+            "use `category({})` to take the column as text, or `missing('{cell}')` if that means an absent cell",
+            word(name)
         ),
     )
 }

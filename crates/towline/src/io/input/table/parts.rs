@@ -1,22 +1,24 @@
 //! Which column is the label, the weight, the group; found in the first file and matched by name in all others.
 use std::collections::{HashMap, HashSet};
 
-use super::plan::{Kind, Role};
+use super::looks::Found;
+use super::plan::Role;
 use super::{ColumnRef, TableOptions, Unlabelled};
 use crate::input::InputError;
+use crate::schema::{Kind, Schema};
 
 /// The parts by name, found in the first file.
 #[derive(Clone, Default)]
 pub(super) struct Parts {
     first_file: String,
-    pub(super) columns: HashSet<String>,
     /// The label, or several targets.
     pub(super) labels: Vec<String>,
     label_optional: bool,
-    weight: Option<String>,
-    group: Option<String>,
+    pub(super) weight: Option<String>,
+    pub(super) group: Option<String>,
     ignore: HashSet<String>,
-    pub(super) text: HashSet<String>,
+    /// What was said of columns.
+    pub(super) kinds: HashMap<String, Kind>,
 }
 
 /// Names by which a label is recognised.
@@ -27,7 +29,7 @@ impl Parts {
     pub(super) fn find(options: &TableOptions, file: &str, names: &[String]) -> Result<Self, InputError> {
         let find = |reference: &ColumnRef| match reference.find(names) {
             Some(at) => Ok(names[at].clone()),
-            None => Err(InputError::file(file, format!("there is no column {reference}"), listing(names))),
+            None => Err(no_column(file, reference, names)),
         };
         let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
         let label_optional = options.unlabelled == Unlabelled::Keep;
@@ -40,16 +42,46 @@ impl Parts {
         };
         let parts = Parts {
             first_file: file.to_string(),
-            columns: names.iter().cloned().collect(),
             labels,
             label_optional,
             weight: options.weight.as_ref().map(find).transpose()?,
             group: options.group.as_ref().map(find).transpose()?,
             ignore: all(&options.ignore)?,
-            text: all(&options.text)?,
+            kinds: options.kinds.iter().map(|(column, kind)| Ok((find(column)?, *kind))).collect::<Result<_, _>>()?,
         };
         parts.must_differ(file)?;
         Ok(parts)
+    }
+
+    /// Those of a schema, where options do not name others.
+    pub(super) fn known(
+        options: &TableOptions,
+        schema: &Schema,
+        file: &str,
+        names: &[String],
+    ) -> Result<Self, InputError> {
+        let label_optional = options.unlabelled == Unlabelled::Keep;
+        let find = |reference: &ColumnRef| reference.find(names).map(|at| names[at].clone());
+        let or = |given: &Option<ColumnRef>, known: &Option<String>| match given {
+            Some(given) => find(given).map(Some).ok_or_else(|| no_column(file, given, names)),
+            None => Ok(known.clone()),
+        };
+        let labels = match &options.label {
+            Some(given) => given.split(names).iter().map(find).collect::<Option<Vec<_>>>().unwrap_or_default(),
+            None => schema.label.clone(),
+        };
+        if labels.is_empty() && !label_optional {
+            return Err(InputError::file(file, "it has no column of labels", listing(names)));
+        }
+        Ok(Parts {
+            first_file: "the data that it goes with".into(),
+            labels,
+            label_optional,
+            weight: or(&options.weight, &schema.weight)?,
+            group: or(&options.group, &schema.group)?,
+            ignore: HashSet::new(),
+            kinds: HashMap::new(),
+        })
     }
 
     fn singles(&self) -> Vec<(&'static str, Option<&String>)> {
@@ -104,11 +136,13 @@ impl Parts {
 }
 
 /// Gives unnamed columns a name, and refuses names that appear twice.
-pub(super) fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<String>, Vec<Kind>), InputError> {
+pub(super) fn name_all(file: &str, found: &mut [Found]) -> Result<Vec<String>, InputError> {
     let mut seen = HashMap::new();
-    let (mut names, mut kinds) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
-    for (at, (name, kind)) in found.into_iter().enumerate() {
-        let name = if name.is_empty() { format!("c{}", at + 1) } else { name };
+    for (at, found) in found.iter_mut().enumerate() {
+        let name = &mut found.column.name;
+        if name.is_empty() {
+            *name = format!("c{}", at + 1);
+        }
         if let Some(first) = seen.insert(name.clone(), at) {
             return Err(InputError::file(
                 file,
@@ -116,10 +150,12 @@ pub(super) fn name_all(file: &str, found: Vec<(String, Kind)>) -> Result<(Vec<St
                 "rename one of them",
             ));
         }
-        names.push(name);
-        kinds.push(kind);
     }
-    Ok((names, kinds))
+    Ok(found.iter().map(|found| found.column.name.clone()).collect())
+}
+
+fn no_column(file: &str, reference: &ColumnRef, names: &[String]) -> InputError {
+    InputError::file(file, format!("there is no column {reference}"), listing(names))
 }
 
 fn usual_label(file: &str, names: &[String], optional: bool) -> Result<Option<String>, InputError> {
@@ -145,7 +181,7 @@ fn is_usual_label(name: &str) -> bool {
 }
 
 /// The columns there are, for a remedy.
-fn listing(names: &[String]) -> String {
+pub(super) fn listing(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };

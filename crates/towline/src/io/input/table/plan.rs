@@ -1,38 +1,15 @@
-//! Which column has which part, decided by the first file and kept for all others, so that a feature never changes its
-//! meaning between files.
-use std::collections::HashMap;
+//! Which column has which part and what it holds, decided by the first file or known before, and kept for all files, so
+//! that a feature never changes its meaning between files.
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cells::word;
+use super::looks::Found;
 use super::parts::{self, Parts};
-use super::{Missing, TableOptions};
+use super::{ColumnPolicy, Known, Missing, TableOptions};
 use crate::input::InputError;
-
-/// What the cells of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Number,
-    Text,
-    /// Nothing was seen yet: each cell speaks for itself.
-    Either,
-    /// Numbers by position or index.
-    List,
-    /// What cannot be taken; only an error if it is not ignored.
-    Other,
-}
-
-impl Kind {
-    fn noun(self) -> &'static str {
-        match self {
-            Kind::Number => "numbers",
-            Kind::Text => "text",
-            Kind::Either => "nothing",
-            Kind::List => "lists",
-            Kind::Other => "nested values",
-        }
-    }
-}
+use crate::schema::{Absent, ColumnSchema, Kind, Schema};
 
 /// The part of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +23,29 @@ pub(crate) enum Role {
 }
 
 /// A column of one file with its part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) kind: Kind,
+    /// What an absent cell looks like here alone.
+    pub(crate) missing: Vec<String>,
+    /// Whether an absent cell is a feature.
+    pub(crate) is_marked: bool,
+    /// The number that stands for an absent one.
+    pub(crate) impute: Option<f64>,
+    /// Its place among the features that are numbers.
+    pub(crate) slot: Option<usize>,
 }
 
-impl Column {
-    pub(crate) fn is_text_feature(&self) -> bool {
-        self.role == Role::Feature && self.kind == Kind::Text
-    }
+/// What the columns of a file become.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) columns: Vec<Column>,
+    /// Features that are numbers, in all files so far.
+    pub(crate) numbers: Vec<String>,
+    /// Columns that other files have and this one lacks, where that is said of each row.
+    pub(crate) lacking: Vec<Column>,
 }
 
 /// How sure a file is of the kinds of its columns.
@@ -64,7 +53,7 @@ impl Column {
 pub(crate) enum Evidence {
     /// Guessed from some cells: what an earlier file decided goes before it.
     Cells,
-    /// Said by a schema: to contradict an earlier file is an error.
+    /// Said by the file: to contradict an earlier one is an error.
     Schema,
 }
 
@@ -80,60 +69,68 @@ pub(crate) struct Tables {
 #[derive(Default)]
 struct Decided {
     parts: Option<Parts>,
-    kinds: HashMap<String, (Kind, String)>,
+    /// Columns in the order in which they came, and the file that each came with.
+    columns: Vec<(ColumnSchema, String)>,
+    places: HashMap<String, usize>,
+    numbers: Vec<String>,
+    slots: HashMap<String, usize>,
     remarks: Vec<String>,
 }
 
 impl Tables {
     pub(crate) fn new(options: TableOptions) -> Self {
-        let missing = Missing::new(&options.missing);
-        Tables { options, missing, skipped_rows: AtomicU64::new(0), decided: Mutex::default() }
+        let known = options.known.as_ref().map(|known| known.schema.clone());
+        let mut tokens = options.missing.clone();
+        let mut decided = Decided::default();
+        if let Some(schema) = known {
+            tokens.extend(schema.missing.iter().cloned());
+            schema.columns.iter().for_each(|column| decided.add(column.clone(), "the data that it goes with"));
+            schema.features().filter_map(ColumnSchema::number_feature).for_each(|name| _ = decided.slot(name));
+        }
+        Tables {
+            missing: Missing::new(&tokens),
+            options,
+            skipped_rows: AtomicU64::new(0),
+            decided: Mutex::new(decided),
+        }
     }
 
-    /// The parts of the columns of `file`, given as names and kinds.
-    pub(crate) fn plan(
-        &self,
-        file: &str,
-        found: Vec<(String, Kind)>,
-        evidence: Evidence,
-    ) -> Result<Vec<Column>, InputError> {
-        let (names, kinds) = parts::name_all(file, found)?;
+    /// The parts of the columns of `file`.
+    pub(crate) fn plan(&self, file: &str, mut found: Vec<Found>, evidence: Evidence) -> Result<Plan, InputError> {
+        let names = parts::name_all(file, &mut found)?;
         let mut decided = self.lock();
-        let parts = match &decided.parts {
-            Some(parts) => parts.clone(),
-            None => {
-                let parts = Parts::find(&self.options, file, &names)?;
-                if let (None, Some(label)) = (&self.options.label, parts.labels.first()) {
-                    decided.remarks.push(format!("the label is column '{label}'"));
-                }
-                decided.parts.insert(parts).clone()
-            }
-        };
+        let parts = decided.parts(&self.options, file, &names)?;
         parts.must_be_in(file, &names)?;
-        let mut columns = Vec::with_capacity(names.len());
-        for (name, kind) in names.into_iter().zip(kinds) {
+        let (mut columns, mut unknown) = (Vec::with_capacity(names.len()), Vec::new());
+        let is_closed = self.options.known.as_ref().is_some_and(|known| !known.extend);
+        for found in found {
+            let name = found.column.name.clone();
             let role = parts.role(&name);
-            let kind = match role {
-                Role::Ignored => kind,
-                _ if parts.text.contains(&name) && !matches!(kind, Kind::List | Kind::Other) => Kind::Text,
-                _ => decided.settle(file, &name, kind, evidence)?,
-            };
-            if parts.labels.len() > 1 && matches!(role, Role::Label(_)) && kind == Kind::Text {
-                return Err(InputError::file(
-                    file,
-                    format!("the column of targets '{name}' holds text"),
-                    "several targets are numbers; name one column with `label`, or absent cells with `missing(TOKEN)`",
-                ));
+            if is_closed && role == Role::Feature && decided.find(&name).is_none() {
+                unknown.push(name.clone());
+                columns.push(Column::ignored(name));
+                continue;
             }
-            let kind = check_role(file, &name, role, kind)?;
-            columns.push(Column { name, role, kind });
+            let column = decided.settle(file, self.said_of(found), role, &parts, evidence)?;
+            columns.push(decided.place(column, role));
         }
-        Ok(columns)
+        if !unknown.is_empty() {
+            decided.remark(format!("{file}: {} left out, which the model does not know", plural("column", &unknown)));
+        }
+        let lacking = decided.lacking(self.options.known.as_ref(), &parts, file, &names)?;
+        Ok(Plan { columns, numbers: decided.numbers.clone(), lacking })
+    }
+
+    /// What was said of absent cells goes before what they look like.
+    fn said_of(&self, mut found: Found) -> Found {
+        found.column.absent = self.options.absent.unwrap_or(found.column.absent);
+        found
     }
 
     /// Whether all of `cells` are names of columns that earlier files had: a header even if no row follows it.
     pub(crate) fn are_known_names(&self, cells: &[String]) -> bool {
-        self.lock().parts.as_ref().is_some_and(|parts| cells.iter().all(|cell| parts.columns.contains(cell)))
+        let decided = self.lock();
+        !decided.columns.is_empty() && cells.iter().all(|cell| decided.find(cell).is_some())
     }
 
     /// The names of several targets.
@@ -145,12 +142,23 @@ impl Tables {
             .map_or_else(Vec::new, |parts| parts.labels.clone())
     }
 
+    /// What all files have been read by.
+    pub(crate) fn schema(&self) -> Option<Schema> {
+        let decided = self.lock();
+        let parts = decided.parts.as_ref()?;
+        let known = self.options.known.as_ref().map(|known| known.schema.missing.clone()).unwrap_or_default();
+        Some(Schema {
+            label: parts.labels.clone(),
+            weight: parts.weight.clone(),
+            group: parts.group.clone(),
+            missing: known.into_iter().chain(self.options.missing.iter().cloned()).collect(),
+            columns: decided.columns.iter().map(|(column, _)| column.clone()).collect(),
+        })
+    }
+
     /// Adds something to say at the end.
     pub(crate) fn remark(&self, remark: String) {
-        let mut decided = self.lock();
-        if !decided.remarks.contains(&remark) {
-            decided.remarks.push(remark);
-        }
+        self.lock().remark(remark);
     }
 
     /// What there is to say at the end.
@@ -164,61 +172,225 @@ impl Tables {
     }
 
     fn lock(&self) -> MutexGuard<'_, Decided> {
-        // Nothing is changed before everything that can fail has succeeded.
+        // An error ends all reading: nobody sees what it left half done.
         self.decided.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Decided {
-    /// The kind of a column in view of earlier files.
-    fn settle(&mut self, file: &str, name: &str, kind: Kind, evidence: Evidence) -> Result<Kind, InputError> {
-        match self.kinds.get(name) {
-            None if kind == Kind::Either => Ok(kind),
-            None => {
-                self.kinds.insert(name.to_string(), (kind, file.to_string()));
-                Ok(kind)
-            }
-            Some((earlier, first)) if evidence == Evidence::Schema && *earlier != kind && kind != Kind::Either => {
-                Err(InputError::file(
-                    file,
-                    format!("column '{name}' holds {}, but {} in {first}", kind.noun(), earlier.noun()),
-                    format!("use `text({0})` or `ignore({0})`, or give the files one schema", word(name)),
-                ))
-            }
-            Some((earlier, _)) => Ok(*earlier),
-        }
+impl Column {
+    fn ignored(name: String) -> Column {
+        let (role, kind, missing) = (Role::Ignored, Kind::Ignored, Vec::new());
+        Column { name, role, kind, missing, is_marked: false, impute: None, slot: None }
     }
 }
 
-fn check_role(file: &str, name: &str, role: Role, kind: Kind) -> Result<Kind, InputError> {
-    match (role, kind) {
-        (Role::Feature | Role::Ignored, _) | (_, Kind::Other) => Ok(kind),
-        (_, Kind::Either) => Ok(Kind::Number),
-        (Role::Weight, Kind::Text) => Err(InputError::file(
+impl Decided {
+    fn find(&self, name: &str) -> Option<&(ColumnSchema, String)> {
+        self.places.get(name).map(|&at| &self.columns[at])
+    }
+
+    fn add(&mut self, column: ColumnSchema, file: &str) {
+        self.places.insert(column.name.clone(), self.columns.len());
+        self.columns.push((column, file.to_string()));
+    }
+
+    /// The place of a number among all of them.
+    fn slot(&mut self, number: String) -> usize {
+        let next = self.numbers.len();
+        let slot = *self.slots.entry(number.clone()).or_insert(next);
+        if slot == next {
+            self.numbers.push(number);
+        }
+        slot
+    }
+
+    fn remark(&mut self, remark: String) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    fn parts(&mut self, options: &TableOptions, file: &str, names: &[String]) -> Result<Parts, InputError> {
+        if let Some(parts) = &self.parts {
+            return Ok(parts.clone());
+        }
+        let parts = match &options.known {
+            Some(known) => Parts::known(options, &known.schema, file, names)?,
+            None => Parts::find(options, file, names)?,
+        };
+        if let (None, None, Some(label)) = (&options.label, &options.known, parts.labels.first()) {
+            self.remark(format!("the label is column '{label}'"));
+        }
+        Ok(self.parts.insert(parts).clone())
+    }
+
+    /// What a column is in view of earlier files.
+    fn settle(
+        &mut self,
+        file: &str,
+        found: Found,
+        role: Role,
+        parts: &Parts,
+        evidence: Evidence,
+    ) -> Result<ColumnSchema, InputError> {
+        let Found { mut column, note, identifies } = found;
+        if role == Role::Ignored {
+            column = ColumnSchema::new(column.name, Kind::Ignored);
+        } else if let Some((known, first)) = self.find(&column.name) {
+            let is_replaced = known.kind == Kind::Empty && column.kind != Kind::Empty;
+            if evidence == Evidence::Schema && !agree(known.kind, column.kind) {
+                return Err(InputError::file(
+                    file,
+                    format!(
+                        "column '{}' holds {}, but {} in {first}",
+                        column.name,
+                        column.kind.noun(),
+                        known.kind.noun()
+                    ),
+                    format!("use `category({0})` or `ignore({0})`, or give the files one schema", word(&column.name)),
+                ));
+            }
+            if !is_replaced {
+                return check_role(file, role, parts, known.clone(), evidence);
+            }
+        } else if let Some(&kind) = parts.kinds.get(&column.name) {
+            if !matches!(column.kind, Kind::List | Kind::Other) {
+                column = ColumnSchema { kind, ..column };
+            }
+        } else if let (Role::Feature, Some(why)) = (role, identifies) {
+            let name = word(&column.name);
+            self.remark(format!(
+                "column '{}' is left out: {why}; use `category({name})` or `number({name})` to keep it",
+                column.name
+            ));
+            column = ColumnSchema::new(column.name, Kind::Ignored);
+        } else if let (Role::Feature, Some(note)) = (role, note) {
+            self.remark(note);
+        }
+        let column = check_role(file, role, parts, column, evidence)?;
+        match self.places.get(&column.name) {
+            Some(&at) => self.columns[at].0 = column.clone(),
+            None => self.add(column.clone(), file),
+        }
+        Ok(column)
+    }
+
+    /// A column with its place among the numbers.
+    fn place(&mut self, column: ColumnSchema, role: Role) -> Column {
+        let role = if column.kind == Kind::Ignored { Role::Ignored } else { role };
+        let number = (role == Role::Feature).then(|| column.number_feature()).flatten();
+        let slot = number.map(|number| self.slot(number));
+        let can_mark = slot.is_some() || column.kind == Kind::Category;
+        let is_marked = role == Role::Feature && can_mark && column.absent == Absent::Marked;
+        let ColumnSchema { name, kind, missing, impute, .. } = column;
+        Column { name, role, kind, missing, is_marked, impute, slot }
+    }
+
+    /// Columns that are known and not in this file.
+    fn lacking(
+        &mut self,
+        known: Option<&Known>,
+        parts: &Parts,
+        file: &str,
+        names: &[String],
+    ) -> Result<Vec<Column>, InputError> {
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let is_lacking = |column: &&ColumnSchema| {
+            parts.role(&column.name) == Role::Feature
+                && !matches!(column.kind, Kind::Ignored | Kind::Empty)
+                && !names.contains(column.name.as_str())
+        };
+        let lacking: Vec<ColumnSchema> =
+            self.columns.iter().map(|(column, _)| column).filter(is_lacking).cloned().collect();
+        if lacking.is_empty() {
+            return Ok(Vec::new());
+        }
+        let which: Vec<String> = lacking.iter().map(|column| column.name.clone()).collect();
+        if known.is_some_and(|known| known.columns == ColumnPolicy::Strict) {
+            return Err(InputError::file(
+                file,
+                format!("it has no {}", plural("column", &which)),
+                "add what is missing, or use `columns(note)` to take all of its cells to be absent",
+            ));
+        }
+        self.remark(format!("{file}: there is no {}; all of its cells are absent", plural("column", &which)));
+        let lacking = lacking.into_iter().map(|column| self.place(column, Role::Feature));
+        Ok(lacking.filter(|column| column.is_marked).collect())
+    }
+}
+
+/// Whether cells of the second kind, which a file is sure of, can be read as those of the first.
+fn agree(known: Kind, found: Kind) -> bool {
+    let is_same = std::mem::discriminant(&known) == std::mem::discriminant(&found);
+    is_same
+        || matches!(known, Kind::Empty | Kind::Ignored)
+        || found == Kind::Empty
+        || known.is_number() && found.is_number()
+}
+
+/// What a column is in its part.
+fn check_role(
+    file: &str,
+    role: Role,
+    parts: &Parts,
+    column: ColumnSchema,
+    evidence: Evidence,
+) -> Result<ColumnSchema, InputError> {
+    let name = &column.name;
+    let kind = match (role, column.kind) {
+        (Role::Feature | Role::Ignored, kind) | (_, kind @ Kind::Other) => kind,
+        (_, Kind::List) => {
+            return Err(InputError::file(
+                file,
+                format!("column '{name}' holds lists, which can only be features"),
+                "choose a column of numbers or text",
+            ));
+        }
+        (_, Kind::Empty | Kind::Number) => Kind::Number,
+        (Role::Label(_) | Role::Weight, kind @ Kind::Amount(_)) => kind,
+        // A day as a number, as its format has it.
+        (_, Kind::Date(_)) if evidence == Evidence::Schema => Kind::Number,
+        _ => Kind::Category,
+    };
+    if kind == Kind::Category && role == Role::Weight {
+        return Err(InputError::file(
             file,
             format!("the weight column '{name}' holds text"),
             "weights are numbers; choose another column with `weight`, or name absent cells with `missing(TOKEN)`",
-        )),
-        (_, Kind::List) => Err(InputError::file(
-            file,
-            format!("column '{name}' holds lists, which can only be features"),
-            "choose a column of numbers or text",
-        )),
-        _ => Ok(kind),
+        ));
     }
+    if kind == Kind::Category && matches!(role, Role::Label(_)) && parts.labels.len() > 1 {
+        return Err(InputError::file(
+            file,
+            format!("the column of targets '{name}' holds text"),
+            "several targets are numbers; name one column with `label`, or absent cells with `missing(TOKEN)`",
+        ));
+    }
+    Ok(ColumnSchema { kind, ..column })
+}
+
+/// One name, or some of them, after a noun.
+fn plural(noun: &str, names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect();
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    format!("{noun}{} {}{more}", if names.len() > 1 { "s" } else { "" }, listed.join(", "))
 }
 
 /// Refuses names of which one row could hold two that read the same, such as column `city=Rome` beside `city` with cell
 /// `Rome`.
 pub(crate) fn check_clashes(file: &str, columns: &[Column]) -> Result<(), InputError> {
     let features = || columns.iter().filter(|column| column.role == Role::Feature);
-    let openers: HashMap<&str, u8> = features()
-        .filter(|column| column.kind != Kind::Number)
-        .map(|column| (column.name.as_str(), if column.kind == Kind::List { b'[' } else { b'=' }))
-        .collect();
+    let by_name: HashMap<&str, Kind> = features().map(|column| (column.name.as_str(), column.kind)).collect();
     for name in features().map(|column| column.name.as_str()) {
-        for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| matches!(byte, b'=' | b'[')) {
-            if openers.get(&name[..at]) == Some(&byte) {
+        for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| matches!(byte, b'=' | b'[' | b'.' | b':')) {
+            let clashes = match (by_name.get(&name[..at]), byte) {
+                (Some(Kind::List), b'[') | (Some(Kind::Category | Kind::Empty), b'=') => true,
+                (Some(Kind::Date(_)), b'.') | (Some(Kind::Text(_)), b':') => true,
+                (Some(_), b'=') => at + 1 == name.len(),
+                _ => false,
+            };
+            if clashes {
                 return Err(InputError::file(
                     file,
                     format!("features of column '{}' can have the same name as column '{name}'", &name[..at]),

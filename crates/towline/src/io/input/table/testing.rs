@@ -7,6 +7,7 @@ use crate::budget::Budget;
 use crate::input::csv::Csv;
 use crate::input::text::{TextLimits, TextSource};
 use crate::input::{Input, InputError, Progress, ReadOptions, RowBatch, RowSource, open};
+use crate::schema::{Absent, Kind};
 
 /// A row with the names written out.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +95,7 @@ impl Files {
     }
 }
 
-/// Options from the words of a command line: `label=y text=zip missing=NA header=true`.
+/// Options from the words of a command line: `label=y category=zip missing=NA header=true`.
 pub(crate) fn options(words: &str) -> TableOptions {
     let mut options = TableOptions::default();
     for (key, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
@@ -103,7 +104,9 @@ pub(crate) fn options(words: &str) -> TableOptions {
             "weight" => options.weight = Some(value.into()),
             "group" => options.group = Some(value.into()),
             "ignore" => options.ignore.push(value.into()),
-            "text" => options.text.push(value.into()),
+            "category" => options.kinds.push((value.into(), Kind::Category)),
+            "number" => options.kinds.push((value.into(), Kind::Number)),
+            "absent" => options.absent = Absent::ALL.into_iter().find(|absent| absent.name() == value),
             "missing" => options.missing.push(value.into()),
             "header" => options.header = Some(value == "true"),
             "delimiter" => options.delimiter = Some(value.as_bytes()[0]),
