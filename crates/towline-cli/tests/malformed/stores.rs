@@ -109,11 +109,11 @@ pub const CASES: &[Case] = &[
         "towline: in.tow/manifest.json: the store is damaged: stream did not contain valid UTF-8; 'towline verify' lists all that is broken, pack it again from the source\n",
     ),
     (
-        |store| set(store, "/version", json!(5)),
+        |store| set(store, "/version", json!(6)),
         "cat in.tow",
         1,
         "",
-        "towline: in.tow: store format version 5; this program reads versions up to 4; pack it again\n",
+        "towline: in.tow: store format version 6; this program reads versions up to 5; pack it again\n",
     ),
     // numbers that cannot be
     (

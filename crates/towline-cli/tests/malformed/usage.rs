@@ -323,7 +323,7 @@ pub const CASES: &[Case] = &[
         rows,
         "pack in.svm -o out.tow --scale log",
         2,
-        "error: invalid value 'log' for '--scale <SCALE>'\n  [possible values: none, rows, minmax, standard]\n\nFor more information, try '--help'.\n",
+        "error: invalid value 'log' for '--scale <SCALE>'\n  [possible values: auto, none, rows, minmax, standard]\n\nFor more information, try '--help'.\n",
     ),
     (
         rows,

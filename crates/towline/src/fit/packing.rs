@@ -6,7 +6,7 @@ use super::error::{FitError, refuse};
 use crate::budget::Budget;
 use crate::fourier::FourierMap;
 use crate::input::libsvm::{Duplicates, IndexBase, Precision};
-use crate::input::{ColumnRef, Format, Input, Progress, ReadOptions, Unlabelled};
+use crate::input::{ColumnPolicy, ColumnRef, Format, Input, Progress, ReadOptions, Unlabelled};
 use crate::pack::{FourierKept, PackOptions};
 use crate::schema::{Absent, Kind, Words};
 use crate::stop::Stop;
@@ -138,6 +138,12 @@ impl Pack {
     /// A column of a table whose cells are numbers even if they look like an identifier.
     pub fn number(mut self, column: &str) -> Pack {
         self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Number));
+        self
+    }
+
+    /// What to do about a file that lacks columns of the store that it is added to.
+    pub fn columns(mut self, policy: ColumnPolicy) -> Pack {
+        self.options.read.table.columns = policy;
         self
     }
 

@@ -1,6 +1,6 @@
 //! What the beginning of a CSV file tells about the rest: delimiter, header, and what the columns hold.
 use super::split::{self, Cell, QuoteError};
-use crate::input::table::looks::{Found, Looks, absent_in};
+use crate::input::table::looks::{Found, Looks, absent_in, is_usual_missing};
 use crate::input::table::plan::Tables;
 use crate::input::{InputError, detect, number};
 
@@ -81,17 +81,20 @@ fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, colum
     seen
 }
 
-/// Names are not numbers, while data has some. A table of text alone gives itself away only by names that the options
-/// or an earlier file mention.
+/// A name above numbers gives a header away, and so does one that the options or an earlier file mention. Otherwise
+/// names are not numbers, while data has some.
 fn is_header(tables: &Tables, first: &[Vec<u8>], later: &[Looks]) -> bool {
     let is_number = |cell: &Vec<u8>| number::whole_float(cell.trim_ascii()).is_some_and(f64::is_finite);
-    if first.iter().any(is_number) {
-        return false;
+    let is_name = |cell: &Vec<u8>| !is_number(cell) && !tables.missing.is_text(cell) && !is_usual_missing(cell);
+    if first.iter().zip(later).any(|(cell, later)| is_name(cell) && later.are_numbers()) {
+        return true;
     }
     let cells: Vec<String> = first.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-    later.iter().any(Looks::has_numbers)
-        || tables.options.mentions().any(|name| cells.iter().any(|cell| cell == name))
-        || tables.are_known_names(&cells)
+    let is_mentioned = |name: &str| cells.iter().zip(first).any(|(cell, bytes)| cell == name && !is_number(bytes));
+    if tables.options.mentions().any(is_mentioned) || tables.are_known_names(&cells) {
+        return true;
+    }
+    !first.iter().any(is_number) && later.iter().any(Looks::has_numbers)
 }
 
 fn utf8(file: &str, names: Vec<Vec<u8>>) -> Result<Vec<String>, InputError> {

@@ -36,8 +36,9 @@ pub(crate) struct RowWriter<'a> {
     absent: Vec<u32>,
     /// A feature's name while it is put together.
     name: Vec<u8>,
-    /// N-grams of a text.
-    grams: Vec<u32>,
+    /// N-grams of a text with their places, and each once with its first place and how often it is there.
+    grams: Vec<(u32, u32)>,
+    counted: Vec<(u32, u32, usize)>,
     buffers: Buffers,
     /// Of each column of targets.
     labels: Vec<Option<f64>>,
@@ -66,6 +67,7 @@ impl<'a> RowWriter<'a> {
             absent: Vec::new(),
             name: Vec::new(),
             grams: Vec::new(),
+            counted: Vec::new(),
             buffers: Buffers::default(),
             labels: vec![None; columns.iter().filter(|column| matches!(column.role, Role::Label(_))).count().max(1)],
             has_weight: columns.iter().any(|column| column.role == Role::Weight),
@@ -161,15 +163,19 @@ impl<'a> RowWriter<'a> {
         words::each_gram(text, rule, &mut self.buffers, |gram| {
             name.truncate(prefix);
             name.extend_from_slice(gram.as_bytes());
-            grams.push(names.intern(name));
+            grams.push((names.intern(name), grams.len() as u32));
         });
         grams.sort_unstable();
-        let count = |same: &[u32]| if rule.weighting == Weighting::Binary { 1.0 } else { same.len() as f64 };
-        let squares = || grams.chunk_by(|a, b| a == b).map(|same| count(same) * count(same)).sum::<f64>();
+        self.counted.clear();
+        self.counted.extend(grams.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].1, same[0].0, same.len())));
+        // In the order of the text: a row has the same sums whatever other rows come with it.
+        self.counted.sort_unstable();
+        let count = |times: usize| if rule.weighting == Weighting::Binary { 1.0 } else { times as f64 };
+        let squares = || self.counted.iter().map(|&(_, _, times)| count(times) * count(times)).sum::<f64>();
         let length = if rule.weighting == Weighting::TfIdf { squares().sqrt() } else { 1.0 };
-        for same in grams.chunk_by(|a, b| a == b) {
-            self.batch.keys.push(u64::from(same[0]));
-            self.batch.values.push(self.precision.round(count(same) / length));
+        for &(_, key, times) in &self.counted {
+            self.batch.keys.push(u64::from(key));
+            self.batch.values.push(self.precision.round(count(times) / length));
         }
         Ok(())
     }

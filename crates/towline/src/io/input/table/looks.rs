@@ -69,8 +69,7 @@ impl Looks {
         }
         self.present += 1;
         self.distinct.insert(xxhash_rust::xxh3::xxh3_64(content));
-        let is_usual_nan = USUAL_MISSING.iter().any(|usual| usual.as_bytes() == content.trim_ascii());
-        if let Some(value) = value.filter(|_| !is_usual_nan) {
+        if let Some(value) = value.filter(|_| !is_usual_missing(content)) {
             self.numbers += 1;
             self.whole += usize::from(value.fract() == 0.0);
             self.steps += usize::from(self.numbers > 1 && value == self.last + 1.0);
@@ -98,6 +97,11 @@ impl Looks {
                 false => self.others += 1,
             }
         }
+    }
+
+    /// Whether all cells are numbers, and there are some.
+    pub(crate) fn are_numbers(&self) -> bool {
+        self.present > 0 && self.numbers == self.present
     }
 
     /// Whether there are numbers among the cells.
@@ -146,8 +150,7 @@ impl Looks {
 
     /// Numbers among which something usual stands for an absent one.
     fn with_missing(&self, name: &str) -> Option<Found> {
-        let is_usual = |text: &Vec<u8>| USUAL_MISSING.iter().any(|usual| usual.as_bytes() == text.trim_ascii());
-        if self.numbers == 0 || self.others > 0 || !self.spoilers.iter().all(is_usual) {
+        if self.numbers == 0 || self.others > 0 || !self.spoilers.iter().all(|text| is_usual_missing(text)) {
             return None;
         }
         let missing: Vec<String> =
@@ -180,6 +183,11 @@ impl Looks {
              `missing('{cell}')` if that means an absent cell"
         ))
     }
+}
+
+/// Whether a cell is what usually stands for an absent one.
+pub(crate) fn is_usual_missing(cell: &[u8]) -> bool {
+    USUAL_MISSING.iter().any(|usual| usual.as_bytes() == cell.trim_ascii())
 }
 
 /// Where most cells of a table are absent it is a sparse matrix, and they count as 0.
