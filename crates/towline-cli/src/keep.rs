@@ -1,13 +1,15 @@
 //! Predictions as a table: chosen columns of the input beside what the model says.
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 use towline::budget::Budget;
 use towline::fit::Scored;
-use towline::input::table::{ColumnRef, Unlabelled};
+use towline::input::table::{ColumnPolicy, ColumnRef, Known, Unlabelled};
 use towline::input::{self, Input, Progress, ReadOptions, RowBatch, RowSource};
 use towline::model::Header;
 use towline::model::chances::Chances;
+use towline::schema::{Absent, ColumnSchema, Kind, Schema};
 use towline::table_out::{Cell, OutColumn};
 
 /// The cells of chosen columns, row by row. They come from a second reading of the input, as text.
@@ -33,14 +35,12 @@ impl Kept {
         }
         let mut options = options.clone();
         options.fourier = None;
-        options.table.text = columns.to_vec();
-        // What the model leaves out may be kept.
-        let is_kept = |column: &ColumnRef| columns.contains(column);
-        options.table.ignore.retain(|column| !is_kept(column));
-        let roles = [&options.table.label, &options.table.weight, &options.table.group];
-        if let Some(column) = roles.into_iter().flatten().find(|column| is_kept(column)) {
-            bail!("--keep {}: this column is read as label, weight or group; leave it out", column.as_str());
-        }
+        // These columns and no others, whatever the model does with them.
+        let kept = columns.iter().map(|column| ColumnSchema::new(column.as_str(), Kind::Category));
+        let kept = kept.map(|column| ColumnSchema { absent: Absent::Zero, ..column });
+        let schema = Arc::new(Schema { columns: kept.collect(), ..Schema::default() });
+        options.table.known = Some(Known { schema, columns: ColumnPolicy::Strict, extend: false });
+        (options.table.label, options.table.weight, options.table.group) = (None, None, None);
         options.table.unlabelled = Unlabelled::Keep;
         let source = input::open(&[Input::new(name)], &options, budget, &Progress::default())?;
         ensure!(source.features_are_named(), "{name}: --keep is for tables, and these rows have no columns");
