@@ -28,7 +28,7 @@ fn trained(options: &str) -> (Workbench, Vec<Vec<f64>>) {
     let bench = Workbench::new();
     bench.file("t.csv", table());
     bench.ok(&format!("train t.csv --label class --ignore id {options} -o m.towm -q"));
-    let scores = bench.ok("predict m.towm t.csv --label class --ignore id --scores");
+    let scores = bench.ok("predict m.towm t.csv --scores");
     let scores = scores.lines().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
     (bench, scores)
 }
@@ -149,14 +149,22 @@ int main(void) {
         let mut compile = Command::new("cc");
         compile.current_dir(bench.path("")).args(["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function"]);
         run(compile.args(["-DLOOK_UP(word)=towline_feature(word)", "main.c", "-o", "score", "-lm"]), "");
+        let header: serde_json::Value = serde_json::from_str(&bench.ok("export m.towm --to json")).unwrap();
+        let columns = header["schema"]["columns"].as_array().unwrap();
+        let age = columns.iter().find(|column| column["name"] == "age").unwrap()["impute"].as_f64().unwrap();
+        let said = std::fs::read_to_string(bench.path("m.h")).unwrap();
+        assert!(said.contains(&format!("\"age\" is {age:e} where it is absent, and \"age=\" is 1")), "{said}");
         let text = table();
         let mut cells = String::new();
         for line in text.lines().skip(1) {
             let row: Vec<&str> = line.split(',').collect();
             let mut words = Vec::new();
-            words.extend((!row[1].is_empty()).then(|| format!("age:{}", row[1])));
+            match row[1] {
+                "" => words.extend([format!("age:{age}"), "age=:1".to_string()]),
+                number => words.push(format!("age:{number}")),
+            }
             words.push(format!("in come:{}", row[2]));
-            words.extend((!row[3].is_empty()).then(|| format!("town={}:1", row[3])));
+            words.push(format!("town={}:1", row[3]));
             words.push(format!("says \"hi\"={}:1", row[4]));
             cells += &(words.join("\t") + "\n");
         }
@@ -168,7 +176,7 @@ int main(void) {
         };
         assert_scores(&String::from_utf8(output.stdout).unwrap(), &scores);
         let classes = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(classes, bench.ok("predict m.towm t.csv --label class --ignore id"));
+        assert_eq!(classes, bench.ok("predict m.towm t.csv"));
     }
     // Numbers are found by search, and a model without a weight is a header, too.
     let bench = Workbench::new();
@@ -264,7 +272,7 @@ fn onnx_scores_rows() {
     ] {
         let (bench, scores) = trained(options);
         bench.ok("export m.towm --to onnx -o m.onnx");
-        let reading = "--label class --ignore id";
+        let reading = "";
         bench.file("labels.txt", bench.ok(&format!("predict m.towm t.csv {reading}")));
         let probabilities = match has_probabilities {
             true => bench.ok(&format!("predict m.towm t.csv {reading} --probabilities")),
@@ -314,7 +322,7 @@ for row in session.run(["prediction"], {"features": rows})[0]:
 #[test]
 fn predictions_carry_columns_of_the_input() {
     let (bench, scores) = trained("--positive b --loss logistic");
-    let reading = "--label class --ignore id";
+    let reading = "";
     let labels: Vec<String> = bench.ok(&format!("predict m.towm t.csv {reading}")).lines().map(String::from).collect();
     let text = bench.ok(&format!("predict m.towm t.csv {reading} --keep id,town"));
     let lines: Vec<&str> = text.lines().collect();
@@ -336,7 +344,7 @@ fn predictions_carry_columns_of_the_input() {
     // What is written is read again: the ids are numbers there.
     for name in ["p.parquet", "p.arrow"] {
         bench.ok(&format!("predict m.towm t.csv {reading} --keep id --scores -o {name}"));
-        let again = bench.ok(&format!("predict m.towm {name} --keep id,score"));
+        let again = bench.ok(&format!("predict m.towm {name} --keep id,score --columns note"));
         assert!(again.lines().nth(1).unwrap().starts_with(&format!("0,{}", scores[0][0])), "{again}");
         let said = bench.run(&format!("predict m.towm t.csv {reading} --scores -o {name}"));
         assert!(said.code != Some(0), "nothing says that the table may be replaced: {said:?}");
@@ -346,8 +354,7 @@ fn predictions_carry_columns_of_the_input() {
     for (line, word) in [
         ("predict m.towm - --keep id", "only once"),
         ("predict r.towm r.svm --keep id", "no columns"),
-        ("predict m.towm t.csv --label class --ignore id --keep nothing", "nothing"),
-        ("predict m.towm t.csv --label class --ignore id --keep class", "label"),
+        ("predict m.towm t.csv --keep nothing", "nothing"),
     ] {
         let said = bench.run(line);
         assert!(said.code != Some(0) && said.stderr.contains(word), "{line}: {said:?}");

@@ -48,6 +48,7 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
             let names = names.iter().map(|name| string(name)).collect();
             let declaration = format!("const char *const towline_features[{}]", features.max(1));
             table(out, &declaration, &or_none(names, "\"\""))?;
+            write_absent(model, out)?;
             out.write_all(BY_NAME.as_bytes())?;
         }
     }
@@ -61,6 +62,18 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
         }
     }
     writeln!(out, "#endif")?;
+    Ok(())
+}
+
+/// What features an absent number has.
+fn write_absent(model: &Model, out: &mut impl Write) -> std::io::Result<()> {
+    for column in model.header.schema.iter().flat_map(|schema| schema.features()) {
+        if let (Some(number), Some(value)) = (column.number_feature(), column.impute) {
+            let comment = |name: &str| string(name).replace("*/", "* /");
+            let (number, mark) = (comment(&number), comment(&column.absent_feature()));
+            writeln!(out, "/* {number} is {} where it is absent, and {mark} is 1. */", literal(value))?;
+        }
+    }
     Ok(())
 }
 

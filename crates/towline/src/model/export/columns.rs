@@ -1,5 +1,7 @@
 //! Features by the column of a table that they come from.
+use super::{ExportError, unknown};
 use crate::model::{Features, Model};
+use crate::schema::Kind;
 
 /// A column of a table.
 #[derive(Debug, PartialEq)]
@@ -8,8 +10,14 @@ pub struct Column<'a> {
     pub name: &'a str,
     /// The feature of its number, if it is one of numbers.
     pub number: Option<usize>,
-    /// The features of its levels, if it is one of text.
+    /// The features of its levels, if it is one of text; an absent cell is the level of no letters.
     pub levels: Vec<(&'a str, usize)>,
+    /// The feature that marks an absent number.
+    pub mark: Option<usize>,
+    /// The number that stands for an absent one.
+    pub impute: f64,
+    /// Whether its numbers are truth values.
+    pub is_boolean: bool,
 }
 
 /// The columns of a model with named features: a feature `column=level` belongs to text, any other name is a number. None
@@ -22,12 +30,33 @@ pub fn of(model: &Model) -> Option<Vec<Column<'_>>> {
         let (column, level) = name.split_once('=').map_or((name.as_str(), None), |(a, b)| (a, Some(b)));
         let place = *places.entry(column).or_insert(columns.len());
         if place == columns.len() {
-            columns.push(Column { name: column, number: None, levels: Vec::new() });
+            let (number, mark, levels) = (None, None, Vec::new());
+            columns.push(Column { name: column, number, levels, mark, impute: 0.0, is_boolean: false });
         }
         match level {
             Some(level) => columns[place].levels.push((level, i)),
             None => columns[place].number = Some(i),
         }
     }
+    for column in &mut columns {
+        let Some(known) = model.header.schema.as_ref().and_then(|schema| schema.column(column.name)) else { continue };
+        if known.kind.is_number() {
+            column.mark = column.levels.iter().find(|level| level.0.is_empty()).map(|level| level.1);
+            column.levels.clear();
+            (column.impute, column.is_boolean) = (known.impute.unwrap_or(0.0), known.kind == Kind::Boolean);
+        }
+    }
     Some(columns)
+}
+
+/// Refuses models of columns that `format` would have to take apart first.
+pub fn check(model: &Model, format: &str) -> Result<(), ExportError> {
+    let columns = model.header.schema.iter().flat_map(|schema| schema.features());
+    for column in columns {
+        if matches!(column.kind, Kind::Date(_) | Kind::Text(_) | Kind::List) {
+            let (name, what) = (&column.name, column.kind.noun());
+            return unknown(format!("{format} does not take {what} apart, as those of column '{name}'"));
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! A model as an ONNX graph, in double precision.
 //!
-//! Features with names come from one input per column, `[rows, 1]`: a column of numbers as doubles, where NaN counts 0, a
-//! column of text as strings, where a level that training has not seen counts 0. Feature numbers come from one matrix,
+//! Features with names come from one input per column, `[rows, 1]`: a column of numbers as doubles, truth values as 1
+//! and 0, where NaN is an absent cell; a column of text as strings, where an absent cell has no letters and a level that
+//! training has not seen counts 0. Feature numbers come from one matrix,
 //! `features`, whose column j is feature number j. Outputs are `label` for classes, `scores`, and `probabilities` where the
 //! model has them; numbers are `prediction`.
 use std::io::Write;
@@ -24,6 +25,7 @@ const MOST_NUMBERS: u64 = 1 << 27;
 /// Writes the graph.
 pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     check_plain(model, "ONNX")?;
+    columns::check(model, "ONNX")?;
     let mut graph = Graph::default();
     let outputs = model.outputs() as i64;
     let mut terms = match columns::of(model) {
@@ -70,18 +72,23 @@ fn of_numbers(model: &Model, graph: &mut Graph) -> Result<String, ExportError> {
 fn of_columns(model: &Model, columns: &[Column], graph: &mut Graph) -> Result<Vec<String>, ExportError> {
     let outputs = model.outputs();
     let (mut terms, mut inputs, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut imputed, mut marks) = (Vec::new(), Vec::new());
+    let none = vec![0.0; outputs];
     columns.iter().for_each(|column| graph.keep(column.name));
     for column in columns {
-        match (column.number, column.levels.is_empty()) {
+        match (column.number.or(column.mark), column.levels.is_empty()) {
             (Some(_), false) => {
                 return unknown(format!(
                     "the column '{}' has numbers and text, and an ONNX input one of them",
                     column.name
                 ));
             }
-            (Some(i), true) => {
+            (Some(_), true) => {
+                let of = |feature: Option<usize>| feature.map_or(&none[..], |i| model.weights_of(i));
                 inputs.push(graph.input(column.name, Type::Double, 1));
-                weights.extend_from_slice(model.weights_of(i));
+                weights.extend_from_slice(of(column.number));
+                marks.extend_from_slice(of(column.mark));
+                imputed.push(column.impute);
             }
             (None, _) => terms.push(of_text(model, column, graph)),
         }
@@ -93,10 +100,15 @@ fn of_columns(model: &Model, columns: &[Column], graph: &mut Graph) -> Result<Ve
         let count = inputs.len() as i64;
         let raw = graph.node_with("Concat", &inputs, "numbers", |node| node.integer("axis", 1));
         let missing = graph.node("IsNaN", std::slice::from_ref(&raw), "numbers missing");
-        let zero = graph.doubles("zero", &[], &[0.0]);
-        let known = graph.node("Where", &[missing, zero, raw], "numbers known");
+        let imputed = graph.doubles("imputed", &[count], &imputed);
+        let known = graph.node("Where", &[missing.clone(), imputed, raw], "numbers known");
         let weights = graph.doubles("weights", &[count, outputs as i64], &weights);
         terms.push(graph.node("MatMul", &[known, weights], "of numbers"));
+        if marks.iter().any(|&weight| weight != 0.0) {
+            let missing = graph.node_with("Cast", &[missing], "marks", |node| node.integer("to", Type::Double as i64));
+            let marks = graph.doubles("weights of marks", &[count, outputs as i64], &marks);
+            terms.push(graph.node("MatMul", &[missing, marks], "of marks"));
+        }
     }
     Ok(terms)
 }

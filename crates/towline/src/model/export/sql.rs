@@ -1,7 +1,7 @@
 //! A model as expressions of SQL: one for the score of each output.
 //!
-//! A column of numbers is multiplied by its weight, a column of text is looked up in a CASE; what is NULL, or a level that
-//! training has not seen, counts 0. Feature numbers are columns `f1`, `f2` and so on. Sums are nested in pairs: databases
+//! A column of numbers is multiplied by its weight, a column of text is looked up in a CASE. What is NULL counts as the
+//! model says of absent cells, a level that training has not seen 0. Feature numbers are columns `f1`, `f2` and so on. Sums are nested in pairs: databases
 //! limit how deep an expression may be (SQLite: 1,000), not how long.
 use std::io::Write;
 
@@ -15,6 +15,7 @@ pub const TITLE: &str = "-- the score of a row by towline";
 /// Writes the expressions, with names for more than one.
 pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     check_plain(model, "SQL")?;
+    columns::check(model, "SQL")?;
     let header = &model.header;
     let names = header.objective.targets.names();
     writeln!(out, "{TITLE}: SELECT ... FROM the table that has its columns")?;
@@ -46,18 +47,37 @@ fn terms(model: &Model, output: usize) -> Vec<String> {
         return used.map(|(i, feature)| number(&format!("f{feature}"), weight(i))).collect();
     };
     let mut terms = Vec::new();
-    for Column { name, number: of_number, levels } in &columns {
-        terms.extend(of_number.filter(|&i| weight(i) != 0.0).map(|i| number(name, weight(i))));
+    for column @ Column { name, number: of_number, levels, .. } in &columns {
+        terms.extend(of_number.filter(|&i| weight(i) != 0.0).map(|i| known_number(column, weight(i))));
+        let mark = column.mark.filter(|&i| weight(i) != 0.0);
+        terms.extend(
+            mark.map(|i| format!("CASE WHEN {} IS NULL THEN {} ELSE 0e0 END", quoted(name), literal(weight(i)))),
+        );
         let used: Vec<String> = levels
             .iter()
             .filter(|level| weight(level.1) != 0.0)
             .map(|&(level, i)| format!(" WHEN '{}' THEN {}", level.replace('\'', "''"), literal(weight(i))))
             .collect();
         if !used.is_empty() {
-            terms.push(format!("CASE {}{} ELSE 0e0 END", quoted(name), used.concat()));
+            let has_absent = levels.iter().any(|level| level.0.is_empty());
+            let cell = if has_absent { format!("COALESCE({}, '')", quoted(name)) } else { quoted(name) };
+            terms.push(format!("CASE {cell}{} ELSE 0e0 END", used.concat()));
         }
     }
     terms
+}
+
+/// A number of a column, with what stands for an absent one.
+fn known_number(column: &Column, weight: f64) -> String {
+    let (name, impute) = (quoted(column.name), literal(column.impute));
+    let number = match column.is_boolean {
+        true => format!(
+            "CASE WHEN {name} IS NULL THEN {impute} \
+             WHEN LOWER(CAST({name} AS TEXT)) IN ('true', 'yes', 't', 'y', '1') THEN 1e0 ELSE 0e0 END"
+        ),
+        false => format!("COALESCE({name}, {impute})"),
+    };
+    format!("{number} * {}", literal(weight))
 }
 
 /// Their sum, nested in pairs.
