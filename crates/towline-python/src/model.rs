@@ -151,7 +151,8 @@ impl Model {
         memory: Option<u64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.scores(py, memory, |budget| {
-            let (inputs, options) = (expand(&paths)?, reading.options(false)?);
+            let schema = self.model.header.schema.as_ref();
+            let (inputs, options) = (expand(&paths)?, reading.options_by(schema, false, false)?);
             towline::input::open(&inputs, &options, budget, &Progress::default()).or_raise()
         })
     }
@@ -166,7 +167,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let reader = data.extract::<PyRecordBatchReader>()?.into_reader()?;
         self.scores(py, memory, |budget| {
-            let options = reading.options(false)?;
+            let options = reading.options_by(self.model.header.schema.as_ref(), false, false)?;
             let source = ArrowSource::from_reader("Arrow stream", reader, &options.table, budget).or_raise()?;
             Ok(Box::new(source))
         })

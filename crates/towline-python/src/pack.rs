@@ -8,7 +8,7 @@ use towline::fourier::FourierMap;
 use towline::input::{InputError, Progress, RowSource};
 use towline::pack::{FourierKept, PackError, PackOptions, Packed, pack as pack_files, pack_rows};
 use towline::stop::Stop;
-use towline::store::manifest::Scale;
+use towline::store::manifest::{Manifest, Scale};
 use towline::store::writer::Existing;
 
 use crate::batches::{self, Batches};
@@ -77,7 +77,11 @@ pub fn pack(
     arguments: Arguments,
 ) -> PyResult<Vec<String>> {
     let stop = Stop::default();
-    let options = arguments.options(&stop)?;
+    let mut options = arguments.options(&stop)?;
+    if options.existing == Existing::Append && output.is_dir() {
+        let old = Manifest::read(&output).map_err(IntoException::into_exception)?;
+        options.read = arguments.reading.options_by(old.schema.as_ref(), true, true)?;
+    }
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));
     let raised = batches::Raised::default();
     let refused = |source| InputError::Budget { file: kind.to_string(), source }.into_exception();

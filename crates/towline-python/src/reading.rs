@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
 use towline::input::table::{ColumnPolicy, ColumnRef, TableOptions, Unlabelled};
 use towline::input::{Input, ReadOptions};
-use towline::schema::{Absent, Kind, Words};
+use towline::schema::{Absent, Kind, Schema, Words};
 
 use crate::errors::bad_value;
 
@@ -59,6 +59,23 @@ impl Reading {
         };
         let texts = self.text.iter().map(text).collect::<PyResult<Vec<_>>>()?;
         Ok([of(&self.category, Kind::Category), of(&self.number, Kind::Number), texts].concat())
+    }
+
+    /// The options for a file whose columns are known already, if they are; nothing else may be said of them then.
+    pub fn options_by(&self, schema: Option<&Schema>, labels_needed: bool, extend: bool) -> PyResult<ReadOptions> {
+        let given = [
+            ("category", !self.category.is_empty()),
+            ("number", !self.number.is_empty()),
+            ("text", !self.text.is_empty()),
+            ("ignore", !self.ignore.is_empty()),
+            ("absent", self.absent.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) if schema.is_some() => {
+                Err(bad_value(format!("{name}: columns are read as those that are known already; leave it out")))
+            }
+            _ => Ok(self.options(labels_needed)?.by_schema(schema, extend)),
+        }
     }
 
     /// The library's options; where labels are not needed, rows without them are welcome.
