@@ -101,7 +101,7 @@ fn one_target_at_a_time_is_the_same_with_the_penalty_l2() {
 fn columns_of_tables_are_targets_by_name() {
     let bench = Workbench::new();
     bench.file("t.csv", TABLE);
-    bench.ok("pack t.csv -o t.tow -q --label rating,price --keep-order");
+    bench.ok("pack t.csv -o t.tow -q --label rating,price --keep-order --scale none");
     let info = bench.ok("info t.tow");
     assert!(info.contains("rating: 1 to 5, mean 3") && info.contains("price: 2.5 to 10.5"), "{info}");
     assert!(bench.ok("cat t.tow").starts_with("3,2.5 size:1"), "{}", bench.ok("cat t.tow"));
@@ -143,7 +143,7 @@ fn rows_that_do_not_fit_are_refused_with_their_place() {
     refused("pack t.csv -o t.tow --label price,price", &["cannot be both"]);
     bench.file("gap.csv", "a,b,c\n1,2,3\n4,,6\n");
     refused("pack gap.csv -o g.tow --label a,b", &["gap.csv:3", "no label in column 'b'"]);
-    bench.ok("pack gap.csv -o g.tow --label a,b --unlabelled skip -q");
+    bench.ok("pack gap.csv -o g.tow --label a,b --unlabelled skip -q --scale none");
     assert_eq!(bench.ok("cat g.tow"), "1,2 c:3\n");
 }
 

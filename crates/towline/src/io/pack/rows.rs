@@ -77,7 +77,8 @@ impl WaitingRows {
             budget: budget.clone(),
             folder: folder.to_path_buf(),
             slabs: Vec::new(),
-            paid: budget.reserve("rows read", 0)?,
+            // One slab is set aside: a table of features that has taken all the rest must not end the reading.
+            paid: budget.reserve("rows read", slab_bytes)?,
             slab_bytes,
             segment_bytes,
             spill: None,
@@ -91,6 +92,12 @@ impl WaitingRows {
     /// No more rows come: if all of them are in memory, none will have to leave.
     pub fn all_read(&mut self) -> Result<(), BudgetError> {
         if self.spill.is_none() { self.leaving.resize(0) } else { Ok(()) }
+    }
+
+    /// No slab will be needed any more.
+    fn end_reading(&mut self) -> Result<(), StoreError> {
+        self.make_room(0)?;
+        Ok(self.paid.resize(0)?)
     }
 
     /// Rows have so many targets: said before the first one comes.
@@ -125,12 +132,12 @@ impl WaitingRows {
         // A long row is a segment of its own.
         let leaving = Spill::writing_bytes(needed, self.layout);
         if self.leaving.grow_to(leaving).is_err() {
-            self.make_room(expected(self.paid.bytes()))?;
+            self.make_room(expected(self.held_bytes()))?;
             self.leaving.grow_to(leaving)?;
         }
         // The other half is for the feature table, which grows too.
         let share = (self.budget.free_bytes() + self.paid.bytes()) / 2;
-        let held = self.paid.bytes();
+        let held = self.held_bytes();
         if held + bytes > share || self.paid.resize(held + bytes).is_err() {
             self.make_room(expected(held))?;
             self.paid.resize(bytes)?;
@@ -142,7 +149,7 @@ impl WaitingRows {
 
     /// Bytes of rows in memory.
     pub fn held_bytes(&self) -> u64 {
-        self.paid.bytes()
+        if self.slabs.is_empty() { 0 } else { self.paid.bytes() }
     }
 
     /// Moves all rows in memory to disk. `expected` is the memory that all rows of the input would take.
@@ -171,7 +178,7 @@ impl WaitingRows {
         };
         spill.write(&self.slabs, self.layout, (self.segment_bytes, self.leaving.bytes()), bucket_of)?;
         self.slabs.clear();
-        self.paid.resize(0)?;
+        self.paid.resize(self.slab_bytes.min(self.paid.bytes()))?;
         Ok(())
     }
 
@@ -217,7 +224,7 @@ impl WaitingRows {
             let _references = self.budget.reserve("row order", rows * REFERENCE_BYTES).map_err(StoreError::from)?;
             return each(&self.slabs, &self.order(&self.slabs));
         }
-        self.make_room(0)?;
+        self.end_reading()?;
         let Some(spill) = self.spill.take() else { return Ok(()) };
         if matches!(self.place, Place::Kept) {
             return self.drain_in_order(&spill, &mut each);

@@ -321,11 +321,13 @@ impl Decided {
 
 /// Whether cells of the second kind, which a file is sure of, can be read as those of the first.
 fn agree(known: Kind, found: Kind) -> bool {
-    let is_same = std::mem::discriminant(&known) == std::mem::discriminant(&found);
-    is_same
-        || matches!(known, Kind::Empty | Kind::Ignored)
-        || found == Kind::Empty
-        || known.is_number() && found.is_number()
+    match (known, found) {
+        (Kind::Empty | Kind::Ignored, _) | (_, Kind::Empty) => true,
+        // Whatever it is can be written as text.
+        (Kind::Category | Kind::Text(_), Kind::Number | Kind::Date(_) | Kind::Category) => true,
+        _ if known.is_number() => found.is_number(),
+        _ => std::mem::discriminant(&known) == std::mem::discriminant(&found),
+    }
 }
 
 /// What a column is in its part.
