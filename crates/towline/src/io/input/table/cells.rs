@@ -1,26 +1,18 @@
 //! Cells on their way into a batch: the same rules for every format of tables.
+mod derived;
+mod mistakes;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use mistakes::{CellError, shown, word};
+use mistakes::{not_finite, not_utf8, unlike_its_column};
+
 use super::plan::{Column, Plan, Role, Tables};
-use super::words::{self, Buffers};
-use super::written::{self, Moment, WEEKDAYS};
-use super::{Missing, Unlabelled};
+use super::words::Buffers;
+use super::{Missing, Unlabelled, written};
 use crate::input::libsvm::Precision;
 use crate::input::{RowBatch, number};
-use crate::schema::{DateForm, Kind, Weighting, Words};
-
-/// What is wrong with a cell; the format adds where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CellError {
-    pub(crate) problem: String,
-    pub(crate) remedy: String,
-}
-
-impl CellError {
-    pub(crate) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        CellError { problem: problem.into(), remedy: remedy.into() }
-    }
-}
+use crate::schema::Kind;
 
 /// Fills a batch with the rows of a table.
 pub(crate) struct RowWriter<'a> {
@@ -149,66 +141,6 @@ impl<'a> RowWriter<'a> {
             (true, _) => Ok(()),
             (false, _) => Err(unlike_its_column(column, content)),
         }
-    }
-
-    /// The n-grams of a text with their counts.
-    fn text_cell(&mut self, column: &str, content: &[u8], rule: Words) -> Result<(), CellError> {
-        let text = std::str::from_utf8(content).map_err(|_| not_utf8(column))?;
-        let (name, grams, names) = (&mut self.name, &mut self.grams, &mut self.batch.names);
-        name.clear();
-        name.extend_from_slice(column.as_bytes());
-        name.push(b':');
-        let prefix = name.len();
-        grams.clear();
-        words::each_gram(text, rule, &mut self.buffers, |gram| {
-            name.truncate(prefix);
-            name.extend_from_slice(gram.as_bytes());
-            grams.push((names.intern(name), grams.len() as u32));
-        });
-        grams.sort_unstable();
-        self.counted.clear();
-        self.counted.extend(grams.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].1, same[0].0, same.len())));
-        // In the order of the text: a row has the same sums whatever other rows come with it.
-        self.counted.sort_unstable();
-        let count = |times: usize| if rule.weighting == Weighting::Binary { 1.0 } else { times as f64 };
-        let squares = || self.counted.iter().map(|&(_, _, times)| count(times) * count(times)).sum::<f64>();
-        let length = if rule.weighting == Weighting::TfIdf { squares().sqrt() } else { 1.0 };
-        for &(_, key, times) in &self.counted {
-            self.batch.keys.push(u64::from(key));
-            self.batch.values.push(self.precision.round(count(times) / length));
-        }
-        Ok(())
-    }
-
-    fn date_cell(&mut self, column: &Column, content: &[u8], form: DateForm) -> Result<(), CellError> {
-        match written::date_as(content, form) {
-            Some(moment) => self.moment(column, moment, form),
-            None => self.spoiler(column, content),
-        }
-    }
-
-    /// A date, as so many days since 1970.
-    pub(crate) fn days(&mut self, column: &Column, days: f64, form: DateForm) -> Result<(), CellError> {
-        match Moment::of_days(days) {
-            Some(moment) => self.moment(column, moment, form),
-            None => Err(unlike_its_column(column, days.to_string().as_bytes())),
-        }
-    }
-
-    fn moment(&mut self, column: &Column, moment: Moment, form: DateForm) -> Result<(), CellError> {
-        let name = column.name.as_str();
-        self.number(column, moment.days)?;
-        let month = self.feature(name, |name| name.extend_from_slice(format!(".month={}", moment.month).as_bytes()))?;
-        self.one(month);
-        let weekday = WEEKDAYS[moment.weekday];
-        let weekday = self.feature(name, |name| name.extend_from_slice(format!(".weekday={weekday}").as_bytes()))?;
-        self.one(weekday);
-        if form.time {
-            let hour =
-                self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
-            self.one(hour);
-        }
-        Ok(())
     }
 
     /// A value of the feature `key`, which belongs to column `column`.
@@ -383,49 +315,6 @@ pub(crate) fn whole(value: f64) -> Option<u64> {
     ((0.0..=LARGEST).contains(&value) && value.fract() == 0.0).then_some(value as u64)
 }
 
-/// The beginning of a cell, for a message.
-pub(crate) fn shown(cell: &[u8]) -> String {
-    const SHOWN: usize = 40;
-    let text = String::from_utf8_lossy(&cell[..cell.len().min(4 * SHOWN)]);
-    let mut shown: String = text.chars().take(SHOWN).collect();
-    if shown.len() < cell.len() && text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-#[cold]
-fn not_finite(column: &str, value: f64) -> CellError {
-    if value.is_finite() {
-        return CellError::new(
-            format!("the value {value:e} in column '{column}' is too large for a 32-bit float"),
-            "use `precision(f64)`, or scale the data",
-        );
-    }
-    CellError::new(
-        format!("the value in column '{column}' is {value}, not a finite number"),
-        if value.is_nan() {
-            "leave absent cells empty, or use `missing(nan)`".to_string()
-        } else {
-            format!("correct it, or use `missing({value})`")
-        },
-    )
-}
-
-#[cold]
-fn not_utf8(column: &str) -> CellError {
-    CellError::new(
-        format!("the text in column '{column}' is not UTF-8"),
-        "convert the file, for example with 'iconv -f latin1 -t utf-8'",
-    )
-}
-
-/// A name as it has to be written on a command line.
-pub(crate) fn word(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:=/+".contains(&byte);
-    if name.bytes().all(plain) { name.to_string() } else { format!("'{name}'") }
-}
-
 /// The number that a cell of this kind means.
 #[inline(always)]
 fn number_of(kind: Kind, content: &[u8]) -> Option<f64> {
@@ -443,23 +332,4 @@ fn as_group(content: &[u8]) -> Option<u64> {
         Some((group, end)) if end == content.len() => Some(group),
         _ => number::whole_float(content).and_then(whole),
     }
-}
-
-/// A cell that is not what its column holds.
-#[cold]
-fn unlike_its_column(column: &Column, cell: &[u8]) -> CellError {
-    let (cell, name) = (shown(cell), &column.name);
-    let expected = match column.kind {
-        Kind::Amount(_) => "an amount",
-        Kind::Boolean => "yes or no",
-        Kind::Date(_) => "a date",
-        _ => "a number",
-    };
-    CellError::new(
-        format!("expected {expected} in column '{name}', found '{cell}'"),
-        format!(
-            "use `category({})` to take the column as text, or `missing('{cell}')` if that means an absent cell",
-            word(name)
-        ),
-    )
 }

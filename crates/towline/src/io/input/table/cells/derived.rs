@@ -1,0 +1,69 @@
+//! Cells of which several features are made: text and dates.
+use super::RowWriter;
+use super::mistakes::{CellError, not_utf8, unlike_its_column};
+use crate::input::table::plan::Column;
+use crate::input::table::words;
+use crate::input::table::written::{self, Moment, WEEKDAYS};
+use crate::schema::{DateForm, Weighting, Words};
+
+impl RowWriter<'_> {
+    /// The n-grams of a text with their counts.
+    pub(super) fn text_cell(&mut self, column: &str, content: &[u8], rule: Words) -> Result<(), CellError> {
+        let text = std::str::from_utf8(content).map_err(|_| not_utf8(column))?;
+        let (name, grams, names) = (&mut self.name, &mut self.grams, &mut self.batch.names);
+        name.clear();
+        name.extend_from_slice(column.as_bytes());
+        name.push(b':');
+        let prefix = name.len();
+        grams.clear();
+        words::each_gram(text, rule, &mut self.buffers, |gram| {
+            name.truncate(prefix);
+            name.extend_from_slice(gram.as_bytes());
+            grams.push((names.intern(name), grams.len() as u32));
+        });
+        grams.sort_unstable();
+        self.counted.clear();
+        self.counted.extend(grams.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].1, same[0].0, same.len())));
+        // In the order of the text: a row has the same sums whatever other rows come with it.
+        self.counted.sort_unstable();
+        let count = |times: usize| if rule.weighting == Weighting::Binary { 1.0 } else { times as f64 };
+        let squares = || self.counted.iter().map(|&(_, _, times)| count(times) * count(times)).sum::<f64>();
+        let length = if rule.weighting == Weighting::TfIdf { squares().sqrt() } else { 1.0 };
+        for &(_, key, times) in &self.counted {
+            self.batch.keys.push(u64::from(key));
+            self.batch.values.push(self.precision.round(count(times) / length));
+        }
+        Ok(())
+    }
+
+    pub(super) fn date_cell(&mut self, column: &Column, content: &[u8], form: DateForm) -> Result<(), CellError> {
+        match written::date_as(content, form) {
+            Some(moment) => self.moment(column, moment, form),
+            None => self.spoiler(column, content),
+        }
+    }
+
+    /// A date, as so many days since 1970.
+    pub(crate) fn days(&mut self, column: &Column, days: f64, form: DateForm) -> Result<(), CellError> {
+        match Moment::of_days(days) {
+            Some(moment) => self.moment(column, moment, form),
+            None => Err(unlike_its_column(column, days.to_string().as_bytes())),
+        }
+    }
+
+    fn moment(&mut self, column: &Column, moment: Moment, form: DateForm) -> Result<(), CellError> {
+        let name = column.name.as_str();
+        self.number(column, moment.days)?;
+        let month = self.feature(name, |name| name.extend_from_slice(format!(".month={}", moment.month).as_bytes()))?;
+        self.one(month);
+        let weekday = WEEKDAYS[moment.weekday];
+        let weekday = self.feature(name, |name| name.extend_from_slice(format!(".weekday={weekday}").as_bytes()))?;
+        self.one(weekday);
+        if form.time {
+            let hour =
+                self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
+            self.one(hour);
+        }
+        Ok(())
+    }
+}
