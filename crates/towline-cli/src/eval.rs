@@ -80,7 +80,8 @@ pub fn judge(
         judge = judge.for_metric(metric).map_err(|error| anyhow::anyhow!(flags::typed(&error.to_string())))?;
     }
     let (mut rows, mut known) = (0u64, 0u64);
-    Scores::open_beside(model, input, options, Judge::row_bytes(targets), budget)?.for_each(|row| {
+    let mut scores = Scores::open_beside(model, input, options, Judge::row_bytes(targets), budget)?;
+    scores.for_each(|row| {
         if let Targets::Several { names } = targets
             && row.further.len() + 1 != names.len()
         {
@@ -93,6 +94,7 @@ pub fn judge(
         judge.add(Judged { scores, class, label, further, weight: 1.0 }).map_err(StoreError::from)?;
         anyhow::Ok(())
     })?;
+    show::notes(&scores.remarks());
     if rows == 0 {
         bail!("{input}: no rows to judge the model by");
     }

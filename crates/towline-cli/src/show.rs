@@ -19,6 +19,11 @@ pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Says what is worth knowing, with the names of options.
+pub fn notes(remarks: &[String]) {
+    remarks.iter().for_each(|remark| say(&format!("note: {}\n", flags::typed(remark))));
+}
+
 /// `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -68,9 +73,4 @@ mod tests {
     fn counts_have_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(super::count), ["0", "999", "1,000", "1,234,567"]);
     }
-}
-
-/// Says what is worth knowing, with the names of options.
-pub fn notes(remarks: &[String]) {
-    remarks.iter().for_each(|remark| say(&format!("note: {}\n", flags::typed(remark))));
 }

@@ -78,7 +78,7 @@ pub(crate) const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat"
 impl Moment {
     /// The moment so many days after 1970 began.
     pub(crate) fn of_days(days: f64) -> Option<Moment> {
-        if !(days.abs() < 1e8) {
+        if days.is_nan() || days.abs() >= 1e8 {
             return None;
         }
         let date =
