@@ -82,13 +82,19 @@ fn files_with_other_columns_are_refused_or_noted() {
     bench.file("a.csv", "y,size,city\n1,2,Rome\n0,1,Oslo\n1,3,Rome\n0,2,Oslo\n");
     bench.ok("train a.csv -o m.towm -q");
     bench.file("none.csv", "a,b\n1,2\n");
-    let said = bench.run("predict m.towm none.csv");
+    for policy in ["", "--columns note"] {
+        let said = bench.run(&format!("predict m.towm none.csv {policy}"));
+        assert_eq!(said.code, Some(4));
+        assert!(said.stderr.contains("none.csv: it has none of the columns that are known"), "{}", said.stderr);
+    }
+    bench.file("few.csv", "b,city\n1,Rome\n");
+    let said = bench.run("predict m.towm few.csv");
     assert_eq!(said.code, Some(4));
-    assert!(said.stderr.contains("none.csv: it has no columns 'size', 'city'; add what is missing"), "{}", said.stderr);
+    assert!(said.stderr.contains("few.csv: it has no column 'size'; add what is missing"), "{}", said.stderr);
     assert!(said.stderr.contains("--columns note"), "{}", said.stderr);
-    let noted = bench.run("predict m.towm none.csv --columns note");
+    let noted = bench.run("predict m.towm few.csv --columns note");
     assert_eq!(noted.code, Some(0));
-    assert!(noted.stderr.contains("there is no columns 'size', 'city'"), "{}", noted.stderr);
+    assert!(noted.stderr.contains("there is no column 'size'; all of its cells are absent"), "{}", noted.stderr);
     bench.file("more.csv", "city,size,new\nLima,2,7\n");
     let more = bench.run("predict m.towm more.csv");
     assert_eq!(more.code, Some(0), "{}", more.stderr);

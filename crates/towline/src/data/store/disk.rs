@@ -53,6 +53,8 @@ impl DiskStore {
             paid.grow_to(text_bytes)?;
         }
         let manifest = Manifest::read_in(&folder)?;
+        // A file of another size is damaged, however much memory there is.
+        folder.open_file(&manifest.table)?;
         let table_bytes = manifest.table.bytes.saturating_mul(4);
         if table_bytes.saturating_add(text_bytes) > SMALL_BYTES {
             paid.grow_to(text_bytes.saturating_add(table_bytes))?;

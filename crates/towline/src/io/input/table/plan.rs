@@ -310,6 +310,18 @@ impl Decided {
         if lacking.is_empty() {
             return Ok(Vec::new());
         }
+        let is_there = |(column, _): &(ColumnSchema, String)| {
+            parts.role(&column.name) == Role::Feature
+                && column.kind != Kind::Ignored
+                && names.contains(column.name.as_str())
+        };
+        if known.is_some() && !self.columns.iter().any(is_there) {
+            return Err(InputError::file(
+                file,
+                "it has none of the columns that are known",
+                "name a table like those before it",
+            ));
+        }
         let which: Vec<String> = lacking.iter().map(|column| column.name.clone()).collect();
         if known.is_some_and(|known| known.columns == ColumnPolicy::Strict) {
             return Err(InputError::file(
