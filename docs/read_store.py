@@ -69,7 +69,7 @@ def read_manifest(store):
     opening, closing = '{"crc32c":"xxxxxxxx","manifest":', "}\n"
     check(text[len(opening) : -len(closing)].encode(), int(text[11:19], 16), "manifest.json")
     manifest = json.loads(text)["manifest"]
-    assert manifest["version"] in (1, 2, 3, 4), "another version of the format"
+    assert manifest["version"] in (1, 2, 3, 4, 5), "another version of the format"
     return manifest
 
 
