@@ -315,14 +315,14 @@ impl Decided {
                 && column.kind != Kind::Ignored
                 && names.contains(column.name.as_str())
         };
+        let which: Vec<String> = lacking.iter().map(|column| column.name.clone()).collect();
         if known.is_some() && !self.columns.iter().any(is_there) {
             return Err(InputError::file(
                 file,
-                "it has none of the columns that are known",
+                format!("it has none of the known columns: no {}", plural("column", &which)),
                 "name a table like those before it",
             ));
         }
-        let which: Vec<String> = lacking.iter().map(|column| column.name.clone()).collect();
         if known.is_some_and(|known| known.columns == ColumnPolicy::Strict) {
             return Err(InputError::file(
                 file,
