@@ -98,7 +98,7 @@ fn files_with_other_columns_are_refused_or_noted() {
     assert!(said.stderr.contains("--columns note"), "{}", said.stderr);
     let noted = bench.run("predict m.towm few.csv --columns note");
     assert_eq!(noted.code, Some(0));
-    assert!(noted.stderr.contains("there is no column 'size'; all of its cells are absent"), "{}", noted.stderr);
+    assert!(noted.stderr.contains("few.csv lacks column 'size', whose cells are all absent"), "{}", noted.stderr);
     bench.file("more.csv", "city,size,new\nLima,2,7\n");
     let more = bench.run("predict m.towm more.csv");
     assert_eq!(more.code, Some(0), "{}", more.stderr);
@@ -259,7 +259,6 @@ fn words_are_weighted_by_how_rare_they_are() {
     }
     bench.ok("pack a.csv -o pairs.tow -q --text body:words=1-2,counts,min=2");
     // Of all words and pairs, only `the` is in two rows.
-    assert!(bench.ok("info pairs.tow").contains("values"), "it can be read");
     let kept: usize = bench.ok("cat pairs.tow").lines().map(|line| line.split(' ').count() - 1).sum();
     assert_eq!(kept, 3, "{}", bench.ok("cat pairs.tow"));
 }

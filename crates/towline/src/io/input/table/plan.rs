@@ -330,7 +330,7 @@ impl Decided {
                 "add what is missing, or use `columns(note)` to take all of its cells to be absent",
             ));
         }
-        self.remark(format!("{file}: there is no {}; all of its cells are absent", plural("column", &which)));
+        self.remark(format!("{file} lacks {}, whose cells are all absent", plural("column", &which)));
         let lacking = lacking.into_iter().map(|column| self.place(column, Role::Feature));
         Ok(lacking.filter(|column| column.is_marked).collect())
     }
