@@ -359,21 +359,18 @@ impl Features {
 
     /// Names of new features by column, counted from the first new one; `columns` are those of all ids.
     pub fn names_by_column(&mut self, columns: &[u32], budget: &Budget) -> Result<Option<ByColumn>, StoreError> {
-        let (old, folder) = (self.old, self.folder.clone());
-        let Some((ends, file)) = self.names()? else { return Ok(None) };
-        let fail = || StoreError::io(Path::new("feature names"), "read them");
-        // Names of older generations come first in the file and are in their own maps already.
-        let skipped = if old == 0 { 0 } else { ends[old - 1] };
-        file.seek(std::io::SeekFrom::Start(skipped)).map_err(fail())?;
-        let total = ends.last().copied().unwrap_or(0) - skipped;
-        let mut keys = ByColumn::new((ends.len() - old) as u64, total, &folder, budget)?;
-        let (mut text, mut name, mut start) = (BufReader::new(file), Vec::new(), skipped);
-        for (&end, &column) in ends.iter().zip(columns).skip(old) {
-            name.resize((end - start) as usize, 0);
-            text.read_exact(&mut name).map_err(fail())?;
-            keys.add(column - old as u32, &name)?;
-            start = end;
+        if self.names.is_none() {
+            return Ok(None);
         }
+        let old = self.old;
+        // Names of older generations come first in the file and are in their own maps already.
+        let skipped = if old == 0 { 0 } else { self.name_ends[old - 1] };
+        let total = self.name_ends.last().copied().unwrap_or(0) - skipped;
+        let mut keys = ByColumn::new((self.name_ends.len() - old) as u64, total, &self.folder, budget)?;
+        self.each_name(&mut |name, id, _| match id as usize >= old {
+            true => keys.add(columns[id as usize] - old as u32, name),
+            false => Ok(()),
+        })?;
         Ok(Some(keys))
     }
 
