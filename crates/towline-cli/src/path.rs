@@ -43,7 +43,7 @@ use table::Table;
     mut_arg("calibration", |argument| argument.hide(true)),
     mut_arg("init_rows", |argument| argument.hide(true)),
     mut_arg("query_rows", |argument| argument.hide(true)),
-    mut_arg("max_time", |argument| argument.help("Stop each point after this many seconds")),
+    mut_arg("max_time", |argument| argument.help("Stop after this many seconds, with the points that there was time for")),
     mut_arg("max_passes", |argument| argument.help("Stop each point after this many passes over the data [default: 1000]")),
     after_help = "Examples:
   towline path reviews.tow --penalty l1 --lambda-ratio 1e-3 --points 50

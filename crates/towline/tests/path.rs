@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rows::{COLUMNS, budget, objective, penalty, rows, store};
 use towline::budget::Budget;
-use towline::loss::{ALL, Loss};
+use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::Objective;
 use towline::penalty::{AnyPenalty, Penalty};
 use towline::store::BlockStore;
@@ -128,6 +128,25 @@ fn every_point_is_what_a_run_of_its_own_finds() {
                 assert!((found - wanted).abs() <= 2.1e-7 * wanted, "{name} {blocks}: {found} and {wanted}");
             }
         }
+    }
+}
+
+#[test]
+fn points_that_there_is_no_time_for_are_left_out() {
+    let memory = store(&rows(true), 1);
+    let store: Arc<dyn BlockStore> = memory.clone();
+    let base = objective(AnyLoss::from_name("logistic", 0.1, 1.0).unwrap(), "l2", true);
+    for solver in [Solver::Dual, Solver::Newton] {
+        let tasks = [20.0, 8.0, 3.0].iter().map(|&lambda| Task::new(with_lambda(&base, lambda))).collect();
+        let max_time = Some(std::time::Duration::from_nanos(1));
+        let options = TrainOptions { tasks, solver, max_time, threads: 1, ..options(base.clone()) };
+        let mut statuses = Vec::new();
+        let each = &mut |_: usize, trained: &[Trained]| {
+            statuses.extend(trained.iter().map(|trained| trained.status));
+            Ok::<(), TrainError>(())
+        };
+        path(store.clone(), &options, PathState::from(None), &Budget::unlimited(), &mut (), each).unwrap();
+        assert_eq!(statuses, [Status::OutOfTime], "{solver:?}");
     }
 }
 

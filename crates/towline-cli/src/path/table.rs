@@ -59,8 +59,8 @@ impl Table {
     /// Tells scripts how it ended.
     pub fn exit_code(&self) -> ExitCode {
         let statuses = || self.found.points.iter().map(|point| point.header.status);
-        let interrupted = statuses().find(|&status| status == Status::Interrupted);
-        exit::of_training(interrupted.unwrap_or_else(|| Status::of_all(statuses())))
+        let stopped = statuses().find(|status| status.is_stop());
+        exit::of_training(stopped.unwrap_or_else(|| Status::of_all(statuses())))
     }
 
     /// All points, for programs.
@@ -152,8 +152,9 @@ impl Table {
             text += "points were trained together: what was read for one was read for others, too\n";
         }
         let ended = self.found.points.last().map(|point| point.header.status);
-        if ended == Some(Status::Interrupted) {
-            text += "interrupted; the same command goes on from the points before\n";
+        if let Some(status) = ended.filter(|status| status.is_stop()) {
+            let why = if status == Status::OutOfTime { "--max-time reached" } else { "interrupted" };
+            text += &format!("{why}; the same command goes on from the points before\n");
         }
         text += &format!(
             "{} of {} points, {} read, peak memory {}, models and path.csv in {}\n",

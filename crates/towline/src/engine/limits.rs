@@ -105,6 +105,13 @@ impl Watch {
         limit.map_or(Duration::ZERO, |limit| self.reserved(limit))
     }
 
+    /// The same clock, which ends after so much more time if it does not end before.
+    pub fn within(&self, share: Duration) -> Watch {
+        let end = self.begin.elapsed() + share;
+        let max_time = Some(self.max_time.map_or(end, |limit| limit.min(end)));
+        Watch { stop: self.stop.clone(), begin: self.begin, max_time, over: Arc::default(), reserved: Arc::default() }
+    }
+
     /// Looks now and then, while work of about `unit` values a time is done.
     pub fn pace(&self, unit: u64) -> Pace<'_> {
         Pace { watch: self, every: (WORK / unit.max(1)).max(1), left: 1, stopped: None }
@@ -176,6 +183,14 @@ impl<'a> Limits<'a> {
         self.options.max_time.map(|limit| limit.saturating_sub(self.watch.begin.elapsed()))
     }
 
+    /// Those of one of `models` models that are still to come, `together` of them at a time: each has the same part of
+    /// the time that is left.
+    pub fn share(&self, models: usize, together: usize) -> Limits<'a> {
+        let part = |rest: Duration| rest.mul_f64(together.clamp(1, models.max(1)) as f64 / models.max(1) as f64);
+        let watch = self.rest().map_or_else(|| self.watch.clone(), |rest| self.watch.within(part(rest)));
+        Limits { options: self.options, watch }
+    }
+
     /// Why nothing goes any further: somebody has asked to stop, or time is up.
     pub fn look(&self) -> Option<Status> {
         self.watch.look()
@@ -191,6 +206,8 @@ impl<'a> Limits<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loss::{AnyLoss, Squared};
+    use crate::objective::{Objective, Targets};
 
     #[test]
     fn the_end_has_the_time_that_was_reserved_for_it() {
@@ -206,5 +223,23 @@ mod tests {
         assert!(watch.has_time_for(400.0) && !watch.has_time_for(600.0));
         stop.request();
         assert!(watch.is_grace_over(), "whoever interrupts a run does not wait for it");
+    }
+
+    #[test]
+    fn models_have_shares_of_the_time_that_is_left() {
+        let limit = Duration::from_secs(1000);
+        let options = TrainOptions {
+            max_time: Some(limit),
+            ..TrainOptions::new(Objective::new(AnyLoss::Squared(Squared), 1.0, Targets::Numbers))
+        };
+        let limits = Limits::new(&options);
+        let time = |models, together| limits.share(models, together).watch.max_time.unwrap().as_secs_f64();
+        assert!((time(10, 1) - 100.0).abs() < 1.0 && (time(10, 4) - 400.0).abs() < 1.0);
+        // The last ones may take all that is left, and never more.
+        assert!(time(1, 4) <= 1000.0 && time(1, 1) > 990.0 && time(0, 1) > 990.0);
+        let over = limits.watch.within(Duration::ZERO);
+        assert_eq!((over.look(), limits.look()), (Some(Status::OutOfTime), None), "a share ends alone");
+        let endless = TrainOptions { max_time: None, ..options.with_tasks(Vec::new()) };
+        assert_eq!(Limits::new(&endless).share(10, 1).look(), None);
     }
 }

@@ -35,6 +35,11 @@ impl Status {
         }
     }
 
+    /// Whether the whole run had to stop, so that nothing comes after it.
+    pub const fn is_stop(self) -> bool {
+        matches!(self, Status::OutOfTime | Status::Interrupted)
+    }
+
     /// How a run of several models ended: as the first one that did not converge.
     pub fn of_all(all: impl IntoIterator<Item = Status>) -> Status {
         all.into_iter().find(|&status| status != Status::Converged).unwrap_or(Status::Converged)
@@ -68,6 +73,22 @@ impl Trained {
     /// asked for.
     pub fn keep_only_weights(&mut self) {
         (self.duals, self.sums) = (Duals::in_memory(0), Vec::new());
+    }
+
+    /// Another run has gone on from here: the better weights count, and the larger bound. Bounds of both may certify
+    /// what neither of them could alone.
+    pub(crate) fn go_on_to(&mut self, mut found: Trained, tolerance: f64) {
+        found.cost = found.cost.with(&self.cost);
+        let bound = found.certificate.dual_objective.max(self.certificate.dual_objective);
+        if self.certificate.objective < found.certificate.objective {
+            (found.weights, found.certificate) = (std::mem::take(&mut self.weights), self.certificate);
+            found.solver = self.solver;
+        }
+        found.certificate.dual_objective = bound;
+        if found.certificate.relative_gap() <= tolerance {
+            found.status = Status::Converged;
+        }
+        *self = found;
     }
 
     /// Its dual variables, for another run to start from.

@@ -34,6 +34,12 @@ impl Task {
         Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None, own_loss: None }
     }
 
+    /// The same model, from these weights and dual variables on.
+    pub(crate) fn going_on(&self, start_weights: Vec<f64>, start: Option<Start>) -> Task {
+        let (rows, checkpoint) = (self.rows.clone(), self.checkpoint.clone());
+        Task { start_weights, start, rows, checkpoint, ..Task::new(self.objective.clone()) }
+    }
+
     /// The dual variables of so many rows, which are 0: in memory, or on disk beside the checkpoint.
     pub(crate) fn no_duals(&self, rows: u64, on_disk: bool, budget: &Budget) -> Result<Duals, TrainError> {
         let beside = self.checkpoint.as_ref().and_then(|file| file.path.parent()).filter(|folder| folder.is_dir());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::chain;
 use crate::budget::Budget;
-use crate::engine::{Checkpoint, Observer, Start, Status, Task, TrainOptions, Trained, WarmState};
+use crate::engine::{Checkpoint, Observer, Start, Task, TrainOptions, Trained, WarmState};
 use crate::fit::begin::{Left, duals_path, files, weights_in};
 use crate::fit::error::FitError;
 use crate::methods::auto;
@@ -104,7 +104,7 @@ impl Walk<'_> {
                 self.done.push(PathPoint { file, header, features });
             }
             waves += 1;
-            if together.iter().any(|trained| trained.status == Status::Interrupted) {
+            if together.iter().any(|trained| trained.status.is_stop()) {
                 return Ok(());
             }
             let objectives = self.objectives[self.done.len() - 1].split();
@@ -121,7 +121,7 @@ impl Walk<'_> {
 
 /// Whether a model is as good as it was to become, so that it need not be trained again.
 fn is_done(model: &Model) -> bool {
-    model.header.status != Status::Interrupted
+    !model.header.status.is_stop()
 }
 
 /// Lets a model start from what one of an earlier point, and of an earlier run, has left.

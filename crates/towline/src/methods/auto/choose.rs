@@ -68,7 +68,7 @@ impl Choice {
             Some(found) if asked != Solver::Auto || !found.after_dual => {
                 let why = match found.matrix {
                     Matrix::Heavy(_) => format!("conjugate gradients, since {} are many", size(&found)),
-                    _ => format!("{} are few", size(&found)),
+                    Matrix::Features | Matrix::Rows => format!("{} are few", size(&found)),
                 };
                 Choice { solver: found.solver, why, candidate }
             }
@@ -187,13 +187,7 @@ pub(crate) fn finish_by_rows(
         let start = Some(trained.take_duals()).filter(|start| !start.is_empty());
         let start = start.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
         let (start, _paid) = start.unzip();
-        let again = Task {
-            start_weights: trained.weights.clone(),
-            start,
-            rows: task.rows.clone(),
-            checkpoint: task.checkpoint.clone(),
-            ..Task::new(task.objective.clone())
-        };
+        let again = task.going_on(trained.weights.clone(), start);
         let mut after = After { before: trained.cost, observer: &mut *observer };
         let tasks = std::slice::from_ref(&again);
         let options = TrainOptions { max_passes, ..options.with_tasks(Vec::new()) };
@@ -202,18 +196,7 @@ pub(crate) fn finish_by_rows(
             Err(TrainError::Budget(_)) => Vec::new(),
             found => found?,
         };
-        for found in found {
-            let cost = found.cost.with(&trained.cost);
-            let dual_objective = found.certificate.dual_objective.max(trained.certificate.dual_objective);
-            let status = found.status;
-            if found.certificate.objective < trained.certificate.objective {
-                *trained = found;
-            }
-            trained.certificate.dual_objective = dual_objective;
-            // Bounds of both solvers may certify what neither of them could alone.
-            let is_certified = trained.certificate.relative_gap() <= options.tolerance;
-            (trained.cost, trained.status) = (cost, if is_certified { Status::Converged } else { status });
-        }
+        found.into_iter().for_each(|found| trained.go_on_to(found, options.tolerance));
     }
     Ok(all)
 }
@@ -281,13 +264,7 @@ fn dual_first(
         let start = duals.map(|start| set_aside(start, store.shape().rows, task, budget)).transpose()?;
         let (start, reserved) = start.unzip();
         paid.push(reserved);
-        again.push(Task {
-            start_weights: if is_known { trained.weights.clone() } else { Vec::new() },
-            start,
-            rows: task.rows.clone(),
-            checkpoint: task.checkpoint.clone(),
-            ..Task::new(task.objective.clone())
-        });
+        again.push(task.going_on(if is_known { trained.weights.clone() } else { Vec::new() }, start));
     }
     let before = Cost::of_all(all.iter().map(|trained| trained.cost));
     let mut after = After { before, observer };
@@ -296,15 +273,8 @@ fn dual_first(
         Err(TrainError::Budget(_)) if other.is_last_resort => return Ok(all),
         found => found?,
     };
-    for (trained, mut better) in all.iter_mut().filter(|trained| slow(trained)).zip(found) {
-        better.cost = better.cost.with(&trained.cost);
-        let bound = better.certificate.dual_objective.max(trained.certificate.dual_objective);
-        // A run that had to end may not have come as far as coordinate descent.
-        if trained.certificate.objective < better.certificate.objective {
-            (better.weights, better.certificate) = (std::mem::take(&mut trained.weights), trained.certificate);
-        }
-        better.certificate.dual_objective = bound;
-        *trained = better;
-    }
+    // A run that had to end may not have come as far as coordinate descent.
+    let both = all.iter_mut().filter(|trained| slow(trained)).zip(found);
+    both.for_each(|(trained, found)| trained.go_on_to(found, options.tolerance));
     Ok(all)
 }

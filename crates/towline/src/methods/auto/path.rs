@@ -22,7 +22,7 @@ pub type EachPoint<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 /// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that
 /// were trained together: the number of their first model, and what came of all.
 ///
-/// The first ones start as `chain` or they themselves say. Ends early if a run was interrupted. Tasks must have the
+/// The first ones start as `chain` or they themselves say. Ends early if a run had to stop. Tasks must have the
 /// same loss and kind of penalty. Costs of models that were trained together include all that was read for them; the
 /// result is what everything has cost.
 pub fn path<E: From<TrainError>>(

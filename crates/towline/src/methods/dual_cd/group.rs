@@ -6,8 +6,7 @@ use crate::budget::Budget;
 use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
 use crate::engine::problem::make::problem_by_rows;
 use crate::engine::{
-    Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Status, Task, TrainError, TrainOptions,
-    Trained, Watch,
+    Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained, Watch,
 };
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
@@ -181,11 +180,11 @@ impl<E: From<TrainError>> Group<'_, E> {
                 trained.iter().for_each(|trained| cost = cost.with(&trained.cost));
                 ended.append(&mut trained);
             }
-            let interrupted = ended.iter().any(|trained| trained.status == Status::Interrupted);
+            let is_over = ended.iter().any(|trained| trained.status.is_stop());
             each(number * together, &mut ended)?;
             if let Some(chain) = &mut chain {
                 chain.go_on_from(ended, points);
-                if interrupted {
+                if is_over {
                     break;
                 }
             }

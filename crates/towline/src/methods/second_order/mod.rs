@@ -14,6 +14,7 @@
 //!
 //! Where rows are fewer than features, all of them work with matrices of rows by rows instead (`few_rows`). A sample of
 //! the rows comes first (`sample`), so that most iterations are cheap.
+mod alike;
 mod band;
 mod block_gram;
 mod by_products;
@@ -42,6 +43,7 @@ mod needs;
 mod newton;
 mod norms;
 mod one_output;
+mod parallel;
 mod path;
 mod piecewise;
 mod quasi_newton;

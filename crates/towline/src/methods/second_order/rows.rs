@@ -22,10 +22,17 @@ pub struct StoreRows {
 enum Source {
     /// The memory of another program.
     Lent,
-    Memory(Box<Block>, #[allow(dead_code, reason = "holds what the block takes")] Reservation),
+    Memory(Arc<Owned>),
     Scans(Box<ReadAhead>),
     /// Scans that serve other models as well.
     Shared(Port),
+}
+
+/// Rows that were read for good.
+struct Owned {
+    rows: Block,
+    #[allow(dead_code, reason = "holds what the rows take")]
+    paid: Reservation,
 }
 
 impl StoreRows {
@@ -58,7 +65,7 @@ impl StoreRows {
             Ok(())
         })?;
         rows.scanning.go_on();
-        rows.source = Source::Memory(Box::new(all), paid);
+        rows.source = Source::Memory(Arc::new(Owned { rows: all, paid }));
         Ok(rows)
     }
 
@@ -71,7 +78,7 @@ impl StoreRows {
     pub fn memory(&self) -> Option<&Block> {
         match &self.source {
             Source::Lent => self.store.resident(),
-            Source::Memory(block, _) => Some(block),
+            Source::Memory(owned) => Some(&owned.rows),
             Source::Scans(_) | Source::Shared(_) => None,
         }
     }
@@ -81,7 +88,7 @@ impl StoreRows {
         let StoreRows { store, source, scanning, cost } = self;
         let reader = match source {
             Source::Lent => return store.resident().map_or(Ok(()), |block| visit(block, 0)),
-            Source::Memory(block, _) => return visit(block, 0),
+            Source::Memory(owned) => return visit(&owned.rows, 0),
             Source::Shared(port) => return port.scan(1, (scanning, cost), visit),
             Source::Scans(reader) => reader,
         };
@@ -105,6 +112,16 @@ impl StoreRows {
             Source::Shared(port) => port.scan(step, (scanning, cost), visit),
             _ => self.blocks(visit),
         }
+    }
+
+    /// The same rows for one of several models, where they are in memory.
+    pub fn share(&self) -> Option<StoreRows> {
+        let source = match &self.source {
+            Source::Lent => Source::Lent,
+            Source::Memory(owned) => Source::Memory(owned.clone()),
+            Source::Scans(_) | Source::Shared(_) => return None,
+        };
+        Some(StoreRows { store: self.store.clone(), source, scanning: self.scanning.clone(), cost: self.cost })
     }
 
     /// The same rows for one of several models, which gets them through a port.

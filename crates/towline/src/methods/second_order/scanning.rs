@@ -84,6 +84,11 @@ impl Scanning {
         self.is_end = false;
     }
 
+    /// The run goes on with other limits.
+    pub fn go_on_within(&mut self, watch: &Watch) {
+        (self.is_end, self.watch) = (false, watch.clone());
+    }
+
     /// What is looked at.
     pub fn watch(&self) -> &Watch {
         &self.watch

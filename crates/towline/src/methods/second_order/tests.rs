@@ -122,6 +122,23 @@ fn models_that_train_together_read_the_rows_once_for_all_of_them() {
 }
 
 #[test]
+fn models_in_memory_do_not_depend_on_threads() {
+    let store = store(300, 2);
+    for name in ["logistic", "hinge"] {
+        let loss = AnyLoss::from_name(name, 0.1, 1.0).unwrap();
+        let objectives = [0.01, 0.03, 0.1, 0.3, 1.0].map(|c| objective(loss, c, 1.0, true));
+        let how = by(Matrix::Features, &objectives[0], true);
+        let alone = run(&store, &objectives, &how, 1);
+        for threads in [2, 3, 8] {
+            for (a, b) in alone.iter().zip(run(&store, &objectives, &how, threads)) {
+                assert_eq!((a.status, &a.weights), (Status::Converged, &b.weights), "{name} {threads}");
+                assert_eq!(a.duals.values().unwrap(), b.duals.values().unwrap(), "{name} {threads}");
+            }
+        }
+    }
+}
+
+#[test]
 fn scans_find_what_memory_finds() {
     let store = store(400, 5);
     for name in ["squared-hinge", "hinge"] {
