@@ -15,7 +15,7 @@ use crate::penalty::PenaltyArguments;
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
     /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
-    /// [default: hinge for classes, logistic for softmax, squared for regression]
+    /// [default: for classes logistic on tables, hinge on libsvm rows; squared for regression]
     #[arg(long)]
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12

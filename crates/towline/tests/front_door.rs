@@ -309,7 +309,9 @@ fn numbers_on_disk() -> towline::Store {
 #[test]
 fn what_labels_suggest_is_what_is_fitted() {
     let loss = |rows: &Rows| Fit::new().objective(rows).unwrap().loss.name();
-    assert_eq!((loss(&dense(60, true)), loss(&numbers(60))), ("hinge", "squared"));
+    assert_eq!((loss(&dense(60, true)), loss(&numbers(60))), ("logistic", "squared"));
+    let sparse = Fit::new().objective(&numbers_on_disk()).unwrap();
+    assert_eq!((sparse.loss.name(), sparse.intercept), ("hinge", false), "libsvm rows are as LIBLINEAR has them");
     let data = Data::from(&dense(60, true));
     assert!(Fit::new().objective(&data).unwrap().intercept, "dense arrays are tables");
 }

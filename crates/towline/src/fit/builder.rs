@@ -63,7 +63,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The loss follows from the labels: hinge for classes, squared for numbers.
+    /// The loss follows from the labels: for classes logistic where rows are of a table, else hinge; squared for numbers.
     pub fn new() -> Fit {
         Fit::default()
     }

@@ -124,10 +124,11 @@ impl StreamFit {
     /// How to learn, and whether that can be. `goes_on` says whether it starts from a model.
     pub fn options(&self, goes_on: bool) -> Result<StreamOptions, FitError> {
         let fit = &self.fit;
-        let loss = fit.goal.loss_for(match fit.goal.task {
+        let task = match fit.goal.task {
             Some(Task::Regression) => Task::Regression,
             _ => Task::Classification,
-        })?;
+        };
+        let loss = fit.goal.loss_for(task, false)?;
         self.check(goes_on)?;
         let mut options = StreamOptions::new(loss, positive("c", fit.c.unwrap_or(1.0))?);
         fit.goal.check_regression(loss)?;

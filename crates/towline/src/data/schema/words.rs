@@ -109,6 +109,11 @@ impl Words {
         self.weighting == Weighting::TfIdf || self.min_count > 1
     }
 
+    /// Whether the counts of a row are divided by their length.
+    pub fn is_unit_length(self) -> bool {
+        self.weighting == Weighting::TfIdf
+    }
+
     /// What an n-gram that `count` of `rows` rows have is multiplied by; 0 if they are too few.
     pub fn factor(self, count: u64, rows: u64) -> f64 {
         match self.weighting {

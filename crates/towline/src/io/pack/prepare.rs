@@ -15,14 +15,38 @@ use crate::store::manifest::Scale;
 pub struct Wanted {
     /// Columns of numbers, and of marks of their absence, by name.
     columns: HashMap<Vec<u8>, Option<u32>>,
-    /// How names of n-grams begin, where it matters how many rows have them.
-    texts: Vec<(Vec<u8>, Words)>,
+    /// Columns of text, where it matters how many rows have an n-gram.
+    texts: Vec<Text>,
     /// Rows in all.
     rows: u64,
-    /// What n-grams are multiplied by, by column.
+    /// What n-grams are multiplied by, by column, and the text that each is of.
     factors: Vec<f32>,
+    texts_of: Vec<u16>,
     paid: Reservation,
 }
+
+/// A column of text.
+struct Text {
+    /// How the names of its n-grams begin.
+    prefix: Vec<u8>,
+    rule: Words,
+    /// How often all n-grams stand in a row, and the same with the squares of their factors.
+    count: f64,
+    squares: f64,
+}
+
+impl Text {
+    /// The length that rows would have with these factors, about: the counts of a row are of unit length before, and each
+    /// of its n-grams has an equal part of that.
+    fn length(&self) -> f64 {
+        if self.squares > 0.0 && self.rule.is_unit_length() { (self.squares / self.count).sqrt() } else { 1.0 }
+    }
+}
+
+/// Bytes of an n-gram.
+const GRAM_BYTES: u64 = 4 + 2;
+/// No text: another feature.
+const NO_TEXT: u16 = u16::MAX;
 
 impl Wanted {
     /// Looks for the ids of numbers and marks.
@@ -48,15 +72,32 @@ impl Wanted {
     }
 
     fn see_text(&mut self, name: &[u8], column: u32, count: u32) -> Result<(), StoreError> {
-        let Some((_, rule)) = self.texts.iter().find(|(prefix, _)| name.starts_with(prefix)) else { return Ok(()) };
+        let of_text = self.texts.iter_mut().zip(0..).find(|(text, _)| name.starts_with(&text.prefix));
+        let Some((text, number)) = of_text else { return Ok(()) };
         let end = column as usize + 1;
         if end > self.factors.len() {
-            self.paid.grow_to(4 * end.next_power_of_two() as u64)?;
-            self.factors.reserve_exact(end.next_power_of_two() - self.factors.len());
+            let room = end.next_power_of_two();
+            self.paid.grow_to(GRAM_BYTES * room as u64)?;
+            self.factors.reserve_exact(room - self.factors.len());
+            self.texts_of.reserve_exact(room - self.texts_of.len());
             self.factors.resize(end, 1.0);
+            self.texts_of.resize(end, NO_TEXT);
         }
-        self.factors[column as usize] = rule.factor(u64::from(count), self.rows) as f32;
+        let factor = text.rule.factor(u64::from(count), self.rows);
+        text.count += f64::from(count);
+        text.squares += f64::from(count) * factor * factor;
+        self.factors[column as usize] = factor as f32;
+        self.texts_of[column as usize] = number;
         Ok(())
+    }
+
+    /// Makes rows of text about as long as they were before factors, which is 1: rare words have large ones, and the
+    /// penalty would hardly matter to them.
+    fn keep_lengths(&mut self) {
+        let lengths: Vec<f64> = self.texts.iter().map(Text::length).collect();
+        for (factor, &text) in self.factors.iter_mut().zip(&self.texts_of) {
+            *factor /= lengths.get(usize::from(text)).map_or(1.0, |&length| length as f32);
+        }
     }
 
     fn column(&self, name: &str) -> Option<u32> {
@@ -71,20 +112,25 @@ impl Packer<'_> {
         let numbers = self.numbers.names().iter().map(|name| name.clone().into_bytes());
         let marks = columns.clone().map(|column| column.absent_feature().into_bytes());
         let texts = columns.filter_map(|column| match column.kind {
-            Kind::Text(rule) if rule.needs_counts() => Some((format!("{}:", column.name).into_bytes(), rule)),
+            Kind::Text(rule) if rule.needs_counts() => {
+                let prefix = format!("{}:", column.name).into_bytes();
+                Some(Text { prefix, rule, count: 0.0, squares: 0.0 })
+            }
             _ => None,
         });
         Ok(Wanted {
             columns: numbers.chain(marks).map(|name| (name, None)).collect(),
-            texts: texts.collect(),
+            // More columns than that are no tables.
+            texts: texts.take(usize::from(NO_TEXT)).collect(),
             rows: self.old_rows + self.rows,
             factors: Vec::new(),
+            texts_of: Vec::new(),
             paid: self.budget.reserve("weights of n-grams", 0)?,
         })
     }
 
     /// Says in `arrangement` what becomes of numbers and n-grams, and in the schema what stands for absent numbers.
-    pub(super) fn prepare(&mut self, arrangement: &mut Arrangement, wanted: Wanted) {
+    pub(super) fn prepare(&mut self, arrangement: &mut Arrangement, mut wanted: Wanted) {
         let Some(mut schema) = self.schema.take() else { return };
         let (mut scaling, is_first) = (Vec::new(), self.old.is_none());
         let mut by_feature: HashMap<String, usize> = HashMap::new();
@@ -110,6 +156,7 @@ impl Packer<'_> {
                 }
             }
         }
+        wanted.keep_lengths();
         let Wanted { mut factors, paid, .. } = wanted;
         // What rows were multiplied by that are there already cannot be changed.
         for (column, factor) in factors.iter_mut().enumerate().take(self.features.old()) {

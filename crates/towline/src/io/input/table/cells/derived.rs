@@ -28,7 +28,7 @@ impl RowWriter<'_> {
         self.counted.sort_unstable();
         let count = |times: usize| if rule.weighting == Weighting::Binary { 1.0 } else { times as f64 };
         let squares = || self.counted.iter().map(|&(_, _, times)| count(times) * count(times)).sum::<f64>();
-        let length = if rule.weighting == Weighting::TfIdf { squares().sqrt() } else { 1.0 };
+        let length = if rule.is_unit_length() { squares().sqrt() } else { 1.0 };
         for &(_, key, times) in &self.counted {
             self.batch.keys.push(u64::from(key));
             self.batch.values.push(self.precision.round(count(times) / length));
