@@ -18,11 +18,12 @@ use towline::store::DiskStore;
 use towline::trainer::{Solver, Status, TrainError};
 use towline::{Data, Fit, FitError};
 
+use crate::beside::pack_beside;
 use crate::grid::{self, Grid};
 use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
 use crate::objective::{ObjectiveArguments, positive_number};
-use crate::pack::{pack_beside, stop_on_signal};
+use crate::pack::stop_on_signal;
 use crate::trace::Watcher;
 use crate::{exit, method, show, size, summary};
 

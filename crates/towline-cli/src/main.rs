@@ -2,6 +2,7 @@
 // They panic where nobody reads, or where a disk is full: show::print and show::say do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 mod allocator;
+mod beside;
 mod cat;
 mod cv;
 mod destination;

@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use towline::budget::Budget;
 use towline::fourier::FourierMap;
 use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
-use towline::pack::{FourierKept, PackOptions, Packed, source_of};
+use towline::pack::{FourierKept, PackOptions, Packed};
 use towline::stop::Stop;
-use towline::store::manifest::{Manifest, Scale, Source};
+use towline::store::manifest::{Manifest, Scale};
 use towline::store::writer::Existing;
 
 use crate::input::{InputArguments, expand};
@@ -213,59 +212,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Packs a file beside itself, unless the store is there already and belongs to the file as it is now. Returns the
-/// store.
-pub fn pack_beside(
-    file: &Path,
-    reading: &InputArguments,
-    threads: usize,
-    budget: &Budget,
-    quiet: bool,
-) -> anyhow::Result<PathBuf> {
-    let mut name = file.file_name().unwrap_or_default().to_os_string();
-    name.push(".tow");
-    let store = file.with_file_name(name);
-    let input = Input::File(file.to_path_buf());
-    let options =
-        PackOptions { read: reading.options(Precision::F32, threads, true)?, threads, ..PackOptions::default() };
-    if store.exists() {
-        let manifest = Manifest::read(&store)?;
-        let here = source_of(&input, &options.read, 1);
-        if manifest.generation == 1 && manifest.sources == [here.clone()] {
-            return Ok(store);
-        }
-        if let [there] = &manifest.sources[..]
-            && (Source { reading: here.reading.clone(), ..there.clone() }) == here
-        {
-            let said = |reading: &str| if reading.is_empty() { "no options".into() } else { format!("'{reading}'") };
-            bail!(
-                "{}: was packed with {}, and now the file is to be read with {}; pack it again with 'towline pack --force', or remove it",
-                store.display(),
-                said(&there.reading),
-                said(&here.reading)
-            );
-        }
-        bail!(
-            "{}: was packed from another file, or {} has changed since; pack it again with 'towline pack --force', or remove it",
-            store.display(),
-            file.display()
-        );
-    }
-    let progress = Progress::new(input.size_bytes());
-    let begin = Instant::now();
-    let bar = {
-        let progress = progress.clone();
-        Bar::follow(quiet, progress.total_bytes, move || progress.read_bytes())
-    };
-    let packed = towline::pack::pack(&[input], &store, &options, budget, &progress);
-    drop(bar);
-    let packed = packed?;
-    if !quiet {
-        show::say(&summary(&store, &packed, begin.elapsed().as_secs_f64()));
-    }
-    Ok(store)
-}
-
 /// The first signal sets `stop`, which asks for an orderly end; a second one does not wait for it.
 pub fn stop_on_signal(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
@@ -294,7 +240,7 @@ fn json(packed: &Packed, seconds: f64) -> serde_json::Value {
     })
 }
 
-fn summary(output: &Path, packed: &Packed, seconds: f64) -> String {
+pub fn summary(output: &Path, packed: &Packed, seconds: f64) -> String {
     let manifest = &packed.manifest;
     let per_value = packed.store_bytes as f64 / manifest.values.max(1) as f64;
     let megabytes = packed.input_bytes as f64 / 1e6 / seconds.max(1e-9);

@@ -21,13 +21,14 @@ use towline::store::{BlockStore, DiskStore};
 use towline::trainer::{Choice, Plan, Selection, Status, TrainError};
 use towline::{Fit, Method};
 
+use crate::beside::pack_beside;
 use crate::eval::{Question, judge};
 use crate::grid::{self, Grid};
 use crate::held_out::HeldOut;
 use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
-use crate::pack::{pack_beside, stop_on_signal};
+use crate::pack::stop_on_signal;
 use crate::recipe::RecipeArguments;
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;

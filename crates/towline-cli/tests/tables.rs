@@ -270,6 +270,22 @@ fn value(entry: &str) -> f64 {
 }
 
 #[test]
+fn a_store_beside_its_file_belongs_to_it_however_that_is_named() {
+    let bench = Workbench::new();
+    bench.file("shop.csv", shop(300, 1));
+    bench.ok("train shop.csv --label price -o m.towm");
+    for same in ["./shop.csv --label price", "shop.csv --label price --number age"] {
+        bench.ok(&format!("train {same} -o m.towm --restart"));
+    }
+    let refused = bench.run("train shop.csv --label price --category zip -o m.towm --restart");
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--category zip"), "{}", refused.stderr);
+    bench.file("shop.csv", shop(301, 1));
+    let changed = bench.run("train ./shop.csv --label price -o m.towm --restart");
+    assert!(changed.stderr.contains("has changed since"), "{}", changed.stderr);
+}
+
+#[test]
 fn a_header_with_numbers_among_its_names() {
     let bench = Workbench::new();
     bench.file("a.csv", "y,2019,2020\nno,1.5,2\nyes,3,4.5\nno,1,2.5\n");
