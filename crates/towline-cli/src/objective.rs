@@ -15,7 +15,7 @@ use crate::penalty::PenaltyArguments;
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
     /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
-    /// [default: for classes logistic on tables, hinge on libsvm rows; squared for regression]
+    /// [default: squared for regression; for classes logistic on tables, squared-hinge on tables with text, hinge on libsvm rows]
     #[arg(long)]
     pub loss: Option<String>,
     /// The loss by LIBLINEAR's number: 0, 7 logistic; 1, 2 squared-hinge; 3 hinge; 4 crammer-singer; 11, 12

@@ -286,6 +286,31 @@ fn a_store_beside_its_file_belongs_to_it_however_that_is_named() {
 }
 
 #[test]
+fn the_loss_of_classes_follows_from_the_columns() {
+    let bench = Workbench::new();
+    let rows = |text: bool| -> String {
+        let mut random = Random(3);
+        let cell = |random: &mut Random| match text {
+            true => ["red", "blue", "old", "new", "big"]
+                .map(|word| if random.fraction() < 0.6 { word } else { "x" })
+                .join(" "),
+            false => format!("{:.3}", random.fraction()),
+        };
+        let lines = (0..60).map(|row| format!("{},{}\n", ["no", "yes"][row % 2], cell(&mut random)));
+        std::iter::once("y,about\n".to_string()).chain(lines).collect()
+    };
+    for (name, text, loss) in [("numbers", false, "logistic"), ("words", true, "squared-hinge")] {
+        bench.file(&format!("{name}.csv"), rows(text));
+        bench.ok(&format!("train {name}.csv --label y {} -o {name}.towm", if text { "--text about" } else { "" }));
+        let info = bench.ok(&format!("info {name}.towm"));
+        assert!(info.contains(&format!("{loss} loss")), "{info}");
+    }
+    bench.file("rows.svm", "+1 1:1 2:0.5\n-1 1:-1 3:0.2\n+1 2:1\n-1 3:1\n");
+    bench.ok("train rows.svm -o rows.towm");
+    assert!(bench.ok("info rows.towm").contains(" hinge loss"));
+}
+
+#[test]
 fn a_header_with_numbers_among_its_names() {
     let bench = Workbench::new();
     bench.file("a.csv", "y,2019,2020\nno,1.5,2\nyes,3,4.5\nno,1,2.5\n");

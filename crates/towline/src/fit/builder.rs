@@ -63,7 +63,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The loss follows from the labels: for classes logistic where rows are of a table, else hinge; squared for numbers.
+    /// The loss follows from the data: squared for numbers, for classes logistic on tables, squared hinge on tables with
+    /// text, and hinge on other rows.
     pub fn new() -> Fit {
         Fit::default()
     }

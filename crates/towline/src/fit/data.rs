@@ -10,6 +10,7 @@ use crate::engine::Trained;
 use crate::index::{self, IndexOptions};
 use crate::model::Model;
 use crate::objective::Objective;
+use crate::schema::Kind;
 use crate::store::features::FeatureName;
 use crate::store::manifest::{LabelSummary, Manifest, TargetSummary};
 use crate::store::{self, BlockStore, DiskStore, Fault};
@@ -97,9 +98,25 @@ pub(super) struct Facts<'a> {
     pub targets: &'a [TargetSummary],
     /// Whether features are columns of a table, which have an intercept by default.
     pub is_table: bool,
+    /// Whether some of them are text to read.
+    pub has_text: bool,
     pub rows: u64,
     /// The largest ‖x‖², where it is known.
     pub max_sq_norm: f64,
+}
+
+impl Facts<'_> {
+    /// The loss that classes have unless another one is asked for. For tables that is the logistic loss: noise and rare
+    /// classes are the rule there, and people expect probabilities. Rows of text are of unit length, for which the
+    /// logistic loss with C = 1 is regularized too much, and the squared hinge loss is not. Rows of numbers have the
+    /// hinge loss, as in LIBLINEAR.
+    pub fn loss_of_classes(&self) -> &'static str {
+        match (self.is_table, self.has_text) {
+            (false, _) => "hinge",
+            (true, true) => "squared-hinge",
+            (true, false) => "logistic",
+        }
+    }
 }
 
 impl Data {
@@ -127,12 +144,15 @@ impl Data {
     pub(super) fn facts(&self) -> Facts<'_> {
         match self {
             Data::Disk(store) => {
-                let Manifest { targets, named_features, rows, row_summary, .. } = store.manifest();
+                let Manifest { targets, named_features, rows, row_summary, schema, .. } = store.manifest();
                 let (is_table, rows) = (*named_features, *rows);
-                Facts { targets, is_table, rows, max_sq_norm: row_summary.max_sq_norm }
+                let columns = schema.iter().flat_map(|schema| &schema.columns);
+                let has_text = columns.map(|column| column.kind).any(|kind| matches!(kind, Kind::Text(_)));
+                Facts { targets, is_table, has_text, rows, max_sq_norm: row_summary.max_sq_norm }
             }
             Data::Memory(rows) => {
-                Facts { targets: &[], is_table: rows.is_dense(), rows: rows.store().shape().rows, max_sq_norm: 0.0 }
+                let (is_table, rows) = (rows.is_dense(), rows.store().shape().rows);
+                Facts { targets: &[], is_table, has_text: false, rows, max_sq_norm: 0.0 }
             }
         }
     }

@@ -50,7 +50,8 @@ impl Goal {
     /// What is minimised on `data` with this C; `can_be_free` says whether the method can have an intercept.
     pub fn objective(&self, c: f64, can_be_free: bool, data: &Data, budget: &Budget) -> Result<Objective, FitError> {
         let facts = data.facts();
-        let loss = self.loss_for(self.predicts(data)?, facts.is_table && can_be_free)?;
+        let of_classes = if can_be_free { facts.loss_of_classes() } else { "hinge" };
+        let loss = self.loss_for(self.predicts(data)?, of_classes)?;
         let c = positive("c", c)?;
         // An intercept is the weight of a constant feature, free of the penalty.
         let (bias, intercept) = match self.constant(facts.is_table, can_be_free) {
@@ -135,10 +136,8 @@ impl Goal {
         }))
     }
 
-    /// The loss that was asked for, else the default for what is predicted: of classes the logistic loss for tables, since
-    /// noise and rare classes are the rule there, and people expect probabilities; the hinge loss for rows of numbers, as
-    /// LIBLINEAR has it.
-    pub fn loss_for(&self, task: Task, is_table: bool) -> Result<AnyLoss, FitError> {
+    /// The loss that was asked for, else the default for what is predicted, which is `of_classes` for classes.
+    pub fn loss_for(&self, task: Task, of_classes: &str) -> Result<AnyLoss, FitError> {
         if let Some(wrong) = &self.wrong_loss {
             return Err(wrong.clone().into());
         }
@@ -161,7 +160,7 @@ impl Goal {
         }
         match self.loss {
             Some(loss) => Ok(loss),
-            None => Ok(AnyLoss::from_name(own.unwrap_or(if is_table { "logistic" } else { "hinge" }), 0.0, 1.0)?),
+            None => Ok(AnyLoss::from_name(own.unwrap_or(of_classes), 0.0, 1.0)?),
         }
     }
 

@@ -128,7 +128,7 @@ impl StreamFit {
             Some(Task::Regression) => Task::Regression,
             _ => Task::Classification,
         };
-        let loss = fit.goal.loss_for(task, false)?;
+        let loss = fit.goal.loss_for(task, "hinge")?;
         self.check(goes_on)?;
         let mut options = StreamOptions::new(loss, positive("c", fit.c.unwrap_or(1.0))?);
         fit.goal.check_regression(loss)?;
