@@ -141,8 +141,11 @@ fn a_budget_that_is_too_small_is_told_one_that_works() {
         ("labels.svm --threads 4", "+1k"),
         ("labels.svm --threads 2 --block-size 8M", "+8M"),
         ("hashed.svm --threads 2", "+4M"),
-        ("hashed.svm --threads 2 --no-renumber", "+5M"),
-        ("hashed.svm --threads 2 --scale standard", "+8M"),
+        ("hashed.svm --threads 2 --no-renumber", "+4M"),
+        ("hashed.svm --threads 2 --scale standard", "+4M"),
+        ("hashed.svm --threads 2 --rff 64 --gamma 0.1", "+6M"),
+        ("long.svm --threads 2", "+4M"),
+        ("long.svm --threads 2 --scale standard", "+4M"),
         ("long.svm --threads 2", "+6M"),
         ("long.svm --threads 2 --keep-order", "+20M"),
     ];

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use towline::budget::Budget;
+use towline::fourier::FourierMap;
+use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
 use towline::loss::ALL;
 use towline::model::{Model, ModelWriter};
 use towline::objective::{Objective, Targets};
 use towline::output::{Inputs, Kind, OutputFile};
-use towline::pack::{PackError, PackOptions, pack};
+use towline::pack::{FourierKept, PackOptions, pack};
 use towline::store::DiskStore;
 use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
@@ -121,22 +123,86 @@ fn names_have_the_same_columns_however_little_memory_there_is() {
     pack_both(folder.path(), "csv", &[named(0..120_000), named(120_000..180_000)], &options);
 }
 
+/// Values whose sums depend on the order in which they are added; some of frequent features are negative, and some
+/// features are the same in all rows.
+fn valued(rows: std::ops::Range<u64>) -> String {
+    let mut text = String::new();
+    for row in rows {
+        write!(text, "{} 0:3.5", row % 2).unwrap();
+        for feature in features_of(row) {
+            let value = 0.1 + (random(feature * 7919 + row) % 1000) as f64 / 7.0;
+            let sign = if feature < 3 && row % 2 == 0 { "-" } else { "" };
+            write!(text, " {}:{sign}{value}", feature + 1).unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
 #[test]
-fn features_that_have_to_be_held_say_what_is_needed() {
+fn features_are_scaled_alike_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = [valued(0..5000), valued(5000..8000)];
+    for (scale, renumber) in [(Scale::Standard, true), (Scale::Minmax, true), (Scale::Standard, false)] {
+        for precision in [Precision::F32, Precision::F64] {
+            let options = PackOptions { scale, renumber, precision, ..options() };
+            pack_both(folder.path(), "svm", &texts, &options);
+        }
+    }
+}
+
+#[test]
+fn named_features_are_scaled_alike_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = PackOptions { scale: Scale::Standard, ..options() };
+    options.read.table.label = Some("y".into());
+    for renumber in [true, false] {
+        let options = PackOptions { renumber, ..options.clone() };
+        pack_both(folder.path(), "csv", &[named(0..120_000), named(120_000..180_000)], &options);
+    }
+}
+
+#[test]
+fn features_stay_in_the_order_of_their_numbers_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = PackOptions { renumber: false, ..options() };
+    for far in [false, true] {
+        pack_both(folder.path(), "svm", &[numbered(0..5000, far), numbered(5000..8000, far)], &options);
+    }
+}
+
+#[test]
+fn rows_are_mapped_alike_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let fourier = Some(FourierMap::new(16, 0.01, 5).unwrap());
+    let texts = [numbered(0..2000, false), numbered(2000..3000, false)];
+    for fourier_kept in [FourierKept::Values, FourierKept::Seed] {
+        let options = PackOptions { fourier, fourier_kept, ..options() };
+        pack_both(folder.path(), "svm", &texts, &options);
+    }
+}
+
+#[test]
+fn what_cannot_be_scaled_is_told_by_its_name_however_little_memory_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("input.svm");
-    std::fs::write(&input, numbered(0..7000, false)).unwrap();
-    let options = PackOptions { scale: Scale::Standard, ..options() };
-    let with = |bytes: u64| {
+    let told = |text: &str, scale: Scale, budget: &Budget| {
+        std::fs::write(&input, text).unwrap();
         let store = folder.path().join("scaled.tow");
-        pack(&[Input::File(input.clone())], &store, &options, &Budget::new(bytes), &Progress::default())
+        let mut options = PackOptions { scale, precision: Precision::F64, ..options() };
+        options.read.libsvm.precision = Precision::F64;
+        pack(&[Input::File(input.clone())], &store, &options, budget, &Progress::default()).unwrap_err().to_string()
     };
-    let least = match with(LITTLE) {
-        Err(PackError::Budget(refused)) => refused.least_bytes,
-        Err(PackError::Store(towline::store::StoreError::Budget(refused))) => refused.least_bytes,
-        other => panic!("{:?}", other.map(|packed| packed.blocks)),
-    };
-    with(least).unwrap();
+    let apart = numbered(0..5000, false) + "1 777777:1e200\n1 777777:-1e200\n";
+    let below = numbered(0..5000, false).replace(':', ":-");
+    for (text, scale, problem) in [
+        (&apart, Scale::Standard, "the values of feature 777777 are too far apart"),
+        (&below, Scale::Minmax, "features have negative values"),
+    ] {
+        let [much, little] = [Budget::unlimited(), Budget::new(LITTLE)].map(|budget| told(text, scale, &budget));
+        assert!(much.contains(problem), "{much}");
+        assert_eq!(much, little);
+    }
 }
 
 fn trained_store(folder: &Path, scale: Scale) -> Arc<DiskStore> {

@@ -99,6 +99,25 @@ impl Block {
         }
     }
 
+    /// Replaces every value by what `each` makes of its column and it.
+    ///
+    /// # Panics
+    /// If the layout has no values of their own for all entries of sparse rows.
+    pub fn map_values(&mut self, each: impl Fn(u32, f64) -> f64) {
+        let columns = self.indices.narrow();
+        match &mut self.values {
+            Values::F32(values) if !self.layout.dense => {
+                let pairs = values.own().iter_mut().zip(columns.iter());
+                pairs.for_each(|(value, &column)| *value = each(column, f64::from(*value)) as f32);
+            }
+            Values::F64(values) if !self.layout.dense => {
+                let pairs = values.own().iter_mut().zip(columns.iter());
+                pairs.for_each(|(value, &column)| *value = each(column, *value));
+            }
+            _ => panic!("values that rows or columns share cannot be changed alone"),
+        }
+    }
+
     /// Appends row `i` of `other`, which may have a smaller layout.
     pub fn push_from(&mut self, other: &Block, i: usize) {
         let range = other.start(i)..other.ends[i];

@@ -48,12 +48,23 @@ impl ColumnFrequencies {
             FeatureName::Number(number) => map.key_of_number(number),
             FeatureName::Name(name) => map.key_of_name(name.as_bytes()),
         });
-        Self::new(map, keys.collect())
+        Self::new(map, keys.collect(), MOST_TABLE_BYTES)
     }
 
-    /// Those of columns with these keys.
-    pub(crate) fn new(map: FourierMap, keys: Vec<u64>) -> Self {
-        let cached = Self::cached(&map, keys.len() as u64) as usize;
+    /// What they take if none is in the table, and what it takes to make them.
+    pub(crate) fn least_bytes(map: &FourierMap, columns: u64) -> u64 {
+        8 * columns + 4 * u64::from(map.features)
+    }
+
+    /// What the table takes where there is enough memory.
+    pub(crate) fn table_bytes(map: &FourierMap, columns: u64) -> u64 {
+        Self::needed_bytes(map, columns) - Self::least_bytes(map, columns)
+    }
+
+    /// Those of columns with these keys, as many of them in the table as it has room for.
+    pub(crate) fn new(map: FourierMap, keys: Vec<u64>, table_bytes: u64) -> Self {
+        let room = table_bytes / (4 * u64::from(map.features));
+        let cached = Self::cached(&map, keys.len() as u64).min(room) as usize;
         let mut table = Vec::with_capacity(cached * map.features as usize);
         let mut one = Vec::with_capacity(map.features as usize + 1);
         for &key in &keys[..cached] {
@@ -149,7 +160,7 @@ mod tests {
     #[test]
     fn columns_without_a_place_in_the_table_are_mapped_alike() {
         let map = FourierMap::new(17, 0.3, 9).unwrap();
-        let whole = ColumnFrequencies::new(map, (0..10).map(|number| map.key_of_number(number)).collect());
+        let whole = ColumnFrequencies::new(map, (0..10).map(|number| map.key_of_number(number)).collect(), 1 << 20);
         let features = map.features as usize;
         let mut raw = Block::new(Layout::SPARSE_F32, 10);
         for i in 0..6u32 {
@@ -168,8 +179,8 @@ mod tests {
         };
         let expected = mapped(&whole);
         for known in [0, 1, 5, 9] {
-            let part =
-                ColumnFrequencies { map, keys: whole.keys.clone(), table: whole.table[..known * features].to_vec() };
+            let part = ColumnFrequencies::new(map, whole.keys.clone(), 4 * (known * features) as u64 + 3);
+            assert_eq!(part.table.len(), known * features);
             assert_eq!(mapped(&part), expected, "{known} in the table");
         }
     }

@@ -51,6 +51,23 @@ pub struct Scaling {
 impl Scaling {
     /// As it was.
     pub const NONE: Scaling = Scaling { shift: 0.0, factor: 1.0 };
+
+    /// Shift and factor as they lie in files.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let (shift, factor) = (self.shift.to_le_bytes(), self.factor.to_le_bytes());
+        std::array::from_fn(|k| if k < 8 { shift[k] } else { factor[k - 8] })
+    }
+
+    /// The reverse.
+    pub fn from_bytes(bytes: &[u8; 16]) -> Self {
+        let at = |from: usize| f64::from_le_bytes(std::array::from_fn(|k| bytes[from + k]));
+        Scaling { shift: at(0), factor: at(8) }
+    }
+
+    /// What a value becomes.
+    pub fn apply(&self, raw: f64) -> f64 {
+        (raw - self.shift) * self.factor
+    }
 }
 
 /// The feature maps of a store, opened.

@@ -39,16 +39,18 @@ pub enum ColumnScaling {
     None,
     /// Each by itself.
     All(Vec<Scaling>),
+    /// Each by itself, and values have been scaled already.
+    Done,
     /// Numbers of a table in column order, and n-grams of text by what they are multiplied by; the latter by column, or
     /// none.
     Table { numbers: Vec<(u32, Scaling)>, texts: Vec<f32> },
 }
 
 impl ColumnScaling {
-    /// How a column is scaled, if there are any that are.
+    /// How a column is scaled, if that is known.
     pub fn of(&self, column: u32) -> Option<Scaling> {
         match self {
-            ColumnScaling::None => None,
+            ColumnScaling::None | ColumnScaling::Done => None,
             ColumnScaling::All(all) => all.get(column as usize).copied(),
             ColumnScaling::Table { numbers, texts } => {
                 let found = numbers.binary_search_by_key(&column, |&(column, _)| column);
@@ -188,8 +190,7 @@ impl Arrangement {
 
     fn scale_columns(&self, entries: &mut Vec<(u32, f64)>) {
         for (column, value) in entries.iter_mut() {
-            let Scaling { shift, factor } = self.scaling.of(*column).unwrap_or(Scaling::NONE);
-            *value = (*value - shift) * factor;
+            *value = self.scaling.of(*column).unwrap_or(Scaling::NONE).apply(*value);
         }
         let came = entries.len();
         let mut at = 0;

@@ -1,14 +1,12 @@
 //! Rows become random Fourier features on their way into a store, or stay what these are made from whenever a block is
 //! read.
-use std::io::{BufReader, Read};
-use std::path::Path;
-
 use super::arrange::Arrangement;
+use super::eras::FeatureKey;
 use super::intern::Features;
 use super::labels::RowStatistics;
 use super::{FourierKept, PackError, PackOptions};
 use crate::block::{Block, Layout};
-use crate::budget::{Budget, Reservation};
+use crate::budget::{Budget, BudgetError, Reservation};
 use crate::fourier::FourierMap;
 use crate::fourier::columns::{ColumnFrequencies, Mapper, is_cheaper};
 use crate::store::features::{Columns, Kind, MapWriter};
@@ -24,7 +22,54 @@ pub struct Mapping {
     pub layout: Layout,
     /// Rows are written as they came.
     keeps_rows: bool,
-    _paid: Reservation,
+    _paid: [Reservation; 2],
+}
+
+/// What the frequencies of each column are made from.
+pub struct MappingKeys {
+    map: FourierMap,
+    keys: Vec<u64>,
+    paid: Reservation,
+}
+
+impl MappingKeys {
+    /// None yet.
+    pub fn new(map: FourierMap, budget: &Budget) -> Result<Self, BudgetError> {
+        Ok(MappingKeys { map, keys: Vec::new(), paid: budget.reserve("random Fourier features", 0)? })
+    }
+
+    /// Notes the feature of a column.
+    pub fn set(&mut self, key: FeatureKey<'_>, column: u32) -> Result<(), BudgetError> {
+        let column = column as usize;
+        if column >= self.keys.len() {
+            // Columns come in any order.
+            let room = (column + 1).max(self.keys.len() + self.keys.len() / 4);
+            self.paid.resize(8 * room as u64)?;
+            self.keys.reserve_exact(room - self.keys.len());
+            self.keys.resize(room, 0);
+        }
+        self.keys[column] = match key {
+            FeatureKey::Number(number) => self.map.key_of_number(number),
+            FeatureKey::Name(name) => self.map.key_of_name(name),
+        };
+        Ok(())
+    }
+
+    /// Notes all features in memory; `columns` are those of their ids.
+    pub fn fill(&mut self, features: &mut Features, columns: &[u32]) -> Result<(), StoreError> {
+        self.resize(columns.len())?;
+        features.each_name(&mut |name, id, _| Ok(self.set(FeatureKey::Name(name), columns[id as usize])?))?;
+        let numbers = features.numbers().iter().zip(columns);
+        Ok(numbers.into_iter().try_for_each(|(&number, &column)| self.set(FeatureKey::Number(number), column))?)
+    }
+
+    /// There are so many columns.
+    pub fn resize(&mut self, columns: usize) -> Result<(), BudgetError> {
+        self.paid.resize(8 * columns as u64)?;
+        self.keys.reserve_exact(columns.saturating_sub(self.keys.len()));
+        self.keys.resize(columns, 0);
+        Ok(())
+    }
 }
 
 /// Refuses maps and options that do not go together, or not with the store that is there.
@@ -60,32 +105,34 @@ pub fn known_features<'a>(store: &'a DiskStore, budget: &Budget) -> Result<Colum
 }
 
 impl Mapping {
-    /// What mapping rows of so many features takes.
+    /// What mapping rows of so many features takes at least.
     pub fn needed_bytes(map: &FourierMap, features: u64, threads: usize) -> u64 {
-        ColumnFrequencies::needed_bytes(map, features) + threads as u64 * Mapper::needed_bytes(map)
+        ColumnFrequencies::least_bytes(map, features) + threads as u64 * Mapper::needed_bytes(map)
     }
 
-    /// The mapping of rows with `values_per_row` values, if there is to be one.
+    /// The mapping of rows with so many targets and values.
     pub fn new(
         options: &PackOptions,
         old: Option<&Manifest>,
-        (features, arrangement): (&mut Features, &Arrangement),
-        values_per_row: f64,
+        keys: MappingKeys,
+        (targets, values_per_row): (u32, f64),
         budget: &Budget,
-    ) -> Result<Option<Mapping>, PackError> {
-        let Some(map) = options.fourier else { return Ok(None) };
-        let columns = features.len() as u64;
-        let paid =
-            budget.reserve("random Fourier features", Self::needed_bytes(&map, columns, options.threads.max(1)))?;
+    ) -> Result<Mapping, PackError> {
+        let MappingKeys { map, keys, paid } = keys;
+        let columns = keys.len() as u64;
+        let all = Self::needed_bytes(&map, columns, options.threads.max(1));
+        // Blocks and rows need room, too; frequencies without a place are made when they are needed.
+        let table_bytes = ColumnFrequencies::table_bytes(&map, columns).min(budget.free_bytes() / 8);
+        let rest = budget.reserve("random Fourier features", all - 8 * columns + table_bytes)?;
         let keeps_rows = match (options.fourier_kept, old) {
             (_, Some(old)) => old.made_from.is_some(),
             (FourierKept::Auto, None) => is_cheaper(&map, columns, values_per_row),
             (kept, None) => kept == FourierKept::Seed,
         };
-        let frequencies = ColumnFrequencies::new(map, keys(&map, features, arrangement)?);
+        let frequencies = ColumnFrequencies::new(map, keys, table_bytes);
         let kind = Arrangement::layout(options.precision).values;
-        let layout = Layout::new(true, kind).with_targets(arrangement.targets);
-        Ok(Some(Mapping { map, frequencies, layout, keeps_rows, _paid: paid }))
+        let layout = Layout::new(true, kind).with_targets(targets);
+        Ok(Mapping { map, frequencies, layout, keeps_rows, _paid: [paid, rest] })
     }
 
     /// How many features are written, if it is those of the map.
@@ -104,24 +151,6 @@ impl Mapping {
         let made = StoredRows { features, values: rows * features, layout: self.layout, named_features: false };
         self.keeps_rows.then_some(made)
     }
-}
-
-/// What the frequencies of each column are made from.
-fn keys(map: &FourierMap, features: &mut Features, arrangement: &Arrangement) -> Result<Vec<u64>, StoreError> {
-    let columns = &arrangement.columns;
-    let mut keys = vec![0; columns.len()];
-    let Some((ends, text)) = features.names()? else {
-        features.numbers().iter().zip(columns).for_each(|(&n, &column)| keys[column as usize] = map.key_of_number(n));
-        return Ok(keys);
-    };
-    let (mut text, mut name, mut start) = (BufReader::new(text), Vec::new(), 0);
-    for (&end, &column) in ends.iter().zip(columns) {
-        name.resize((end - start) as usize, 0);
-        text.read_exact(&mut name).map_err(StoreError::io(Path::new("feature names"), "read them"))?;
-        keys[column as usize] = map.key_of_name(&name);
-        start = end;
-    }
-    Ok(keys)
 }
 
 /// The feature map of a store that holds the features of a map: numbers from 1.

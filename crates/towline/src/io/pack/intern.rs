@@ -8,15 +8,18 @@
 //! ids, which takes 6 to 12 bytes a feature. Names are known by a 128-bit hash: the names themselves go to a file at
 //! once, so a column with millions of distinct texts costs little more than one with as many numbers. Where even that
 //! does not fit, features come in [`Eras`].
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::PackError;
 use super::by_column::ByColumn;
-use super::eras::{self, Eras, Numbering, See};
+use super::eras::{self, ColumnOrder, Eras, Numbering, Place};
 use super::keys::{Key, Keys, mix, reserve_to};
+use super::scale::{Rule, Statistics};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
 use crate::prefetch::{large_zeroed, prefetch};
@@ -37,6 +40,9 @@ const LARGEST_PAGE: u64 = 1 << 16;
 /// three.
 const HASHED_BYTES: u64 = 48;
 
+/// Is told the name, id and count of a feature.
+pub type SeeName<'a> = &'a mut dyn FnMut(&[u8], u32, u32) -> Result<(), StoreError>;
+
 /// All features seen so far, or in this era.
 pub struct Features {
     folder: PathBuf,
@@ -50,25 +56,26 @@ pub struct Features {
     names: Option<BufWriter<File>>,
     /// Features of older generations, whose columns stay.
     old: usize,
+    /// Features of all eras that have ended, and the largest number among them.
+    ended: (u64, u64),
     /// Eras that have ended, and the memory that is set aside for ending the first one; neither if all features have to
     /// fit.
     eras: Option<Eras>,
     ending: Option<Reservation>,
+    /// What is known of their values; where they have to be seen, only those of the first era.
+    statistics: Statistics,
     tables: Reservation,
     ends: Reservation,
 }
 
 impl Features {
-    /// No features yet. Names, if features have them, go to a nameless file in `folder`. `may_part` says whether
-    /// features that do not fit into memory may come in eras.
-    pub fn new(named: bool, may_part: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
+    /// No features yet, and all will have to fit into memory. Names, if features have them, go to a nameless file in
+    /// `folder`.
+    pub fn new(named: bool, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
         let names = match named {
             true => Some(BufWriter::new(super::spill::nameless_file(folder)?)),
             false => None,
         };
-        let ending = may_part
-            .then(|| budget.reserve("features on their way to disk", eras::ending_bytes(budget)))
-            .transpose()?;
         Ok(Features {
             folder: folder.to_path_buf(),
             keys: Keys::new(named, budget)?,
@@ -77,20 +84,37 @@ impl Features {
             names_begin: 0,
             names,
             old: 0,
+            ended: (0, 0),
             eras: None,
-            ending,
+            ending: None,
+            statistics: Statistics::new(Rule::None, budget)?,
             tables: budget.reserve("feature table", 0)?,
             ends: budget.reserve("feature counts", 0)?,
         })
     }
 
+    /// No features yet; those that do not fit into memory may come in eras. Of their values `rule` is kept.
+    pub fn parted(named: bool, rule: Rule, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
+        let ending = budget.reserve("features on their way to disk", eras::ending_bytes(rule, budget))?;
+        let statistics = Statistics::new(rule, budget)?;
+        Ok(Features { ending: Some(ending), statistics, ..Features::new(named, folder, budget)? })
+    }
+
     /// Takes over the features of an older generation.
     pub fn load(&mut self, mut known: Columns, budget: &Budget) -> Result<(), StoreError> {
         self.old = known.len() as usize;
-        while let Some((name, _)) = known.next()? {
-            let add = |features: &mut Features| match &name {
-                FeatureName::Number(number) => Ok(_ = features.number(*number, budget)?),
-                FeatureName::Name(name) => features.name(name.as_bytes()).map(drop),
+        while let Some((name, scaling)) = known.next()? {
+            let scaling = scaling.filter(|_| self.statistics.rule.is_some());
+            let add = |features: &mut Features| -> Result<(), StoreError> {
+                // Whatever may be refused comes before the first change.
+                let room = scaling.map_or(0, |_| features.len() + 1);
+                features.statistics.reserve(room)?;
+                let id = match &name {
+                    FeatureName::Number(number) => features.number(*number, budget)?,
+                    FeatureName::Name(name) => features.name(name.as_bytes())?,
+                };
+                scaling.into_iter().for_each(|scaling| features.statistics.set(id, scaling));
+                Ok(())
             };
             match add(self) {
                 Err(StoreError::Budget(_)) if self.may_end_era() => {
@@ -112,20 +136,50 @@ impl Features {
             for k in 0..batch.names.len() {
                 ids.push(self.name(batch.names.get(k))?);
             }
+            self.pay_for_values()?;
             for key in &mut batch.keys[*done..] {
                 *key = u64::from(ids[*key as usize]);
             }
             *done = batch.keys.len();
             return Ok(());
         }
-        Ok(self.resolve_numbers(&mut batch.keys, done, budget)?)
+        self.resolve_numbers(&mut batch.keys, done, budget)?;
+        Ok(self.pay_for_values()?)
     }
 
-    /// The reverse for a batch that has not been resolved to its end: `ids` are those that have been.
-    pub fn restore(&self, ids: &mut [u64]) {
-        if self.names.is_none() {
-            ids.iter_mut().for_each(|id| *id = self.keys.numbers()[*id as usize]);
+    /// Makes room for what is known of the values of all features.
+    fn pay_for_values(&mut self) -> Result<(), BudgetError> {
+        match &mut self.eras {
+            _ if !self.statistics.rule.sees_values() => Ok(()),
+            None => self.statistics.reserve(self.keys.len()),
+            Some(eras) => eras.find_places(&self.keys),
         }
+    }
+
+    /// Notes the values of a batch that has been resolved.
+    pub fn add_values(&mut self, batch: &RowBatch) -> Result<(), StoreError> {
+        match &mut self.eras {
+            _ if !self.statistics.rule.sees_values() => {}
+            None => self.statistics.add(batch),
+            Some(eras) => eras.add_values(batch)?,
+        }
+        Ok(())
+    }
+
+    /// What is known of the values of features in memory.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// The reverse for a batch of which the first `done` keys have been resolved.
+    pub fn restore(&self, batch: &mut RowBatch, done: usize) {
+        if self.names.is_none() {
+            batch.keys[..done].iter_mut().for_each(|id| *id = self.keys.numbers()[*id as usize]);
+            return;
+        }
+        let places = (0..batch.names.len()).filter_map(|k| Some((self.find_name(batch.names.get(k))?, k as u64)));
+        let places: HashMap<u32, u64> = places.collect();
+        batch.keys[..done].iter_mut().for_each(|id| *id = places.get(&(*id as u32)).copied().unwrap_or(*id));
     }
 
     fn resolve_numbers(&mut self, keys: &mut [u64], done: &mut usize, budget: &Budget) -> Result<(), BudgetError> {
@@ -259,13 +313,20 @@ impl Features {
         let (named, old) = (self.names.is_some(), self.old as u64);
         let eras = match &mut self.eras {
             Some(eras) => eras,
-            None => self.eras.insert(Eras::new(named, old, &self.folder, budget)?),
+            None => self.eras.insert(Eras::new(named, self.statistics.rule, old, &self.folder, budget)?),
         };
         let starts = std::iter::once(self.names_begin).chain(self.name_ends.iter().copied());
         let mut lengths = starts.zip(&self.name_ends).map(|(start, &end)| (end - start) as u32);
-        eras.end_era(self.keys.iter().map(|(key, count)| (key, count, lengths.next().unwrap_or(0))))?;
+        let statistics = &self.statistics;
+        let features = self.keys.iter().enumerate();
+        eras.end_era(
+            features.map(|(id, (key, count))| (key, count, lengths.next().unwrap_or(0), statistics.pair(id))),
+        )?;
+        self.statistics.clear()?;
         self.names_begin = self.name_ends.last().copied().unwrap_or(self.names_begin);
         self.name_ends = Vec::new();
+        let largest = self.keys.numbers().iter().copied().max().unwrap_or(0);
+        self.ended = (self.ended.0 + self.keys.len() as u64, self.ended.1.max(largest));
         self.keys.clear()?;
         self.pages = None;
         self.tables.resize(0)?;
@@ -283,7 +344,7 @@ impl Features {
     }
 
     /// Tells `see` the name, id and count of each feature that has a name.
-    pub fn each_name(&mut self, see: See) -> Result<(), StoreError> {
+    pub fn each_name(&mut self, see: SeeName) -> Result<(), StoreError> {
         self.flush_names()?;
         let Some(names) = &mut self.names else { return Ok(()) };
         let fail = || StoreError::io(Path::new("feature names"), "read them");
@@ -299,15 +360,20 @@ impl Features {
         Ok(())
     }
 
-    /// The columns of features that have come in eras, of which `see` is told; none if there was only one era.
-    pub fn number_eras(&mut self, see: See, budget: &Budget) -> Result<Option<Numbering>, StoreError> {
+    /// The columns of features that have come in eras, of which `place` is told; none if there was only one era.
+    pub fn number_eras(
+        &mut self,
+        order: ColumnOrder,
+        place: Place,
+        budget: &Budget,
+    ) -> Result<Option<Numbering>, PackError> {
         if self.eras.is_some() {
             self.end_era(budget)?;
         }
         let Some(eras) = self.eras.take() else { return Ok(None) };
         self.flush_names()?;
         let names = self.names.as_mut().map(BufWriter::get_mut);
-        eras.number(names, see, budget).map(Some)
+        eras.number(order, names, place, budget).map(Some)
     }
 
     fn flush_names(&mut self) -> Result<(), StoreError> {
@@ -318,9 +384,20 @@ impl Features {
     /// How many features there will be when the part `read` of the input has brought those that are known: others come
     /// in proportion, but numbers hardly go beyond the largest one seen.
     pub fn expected(&self, read: f64) -> u64 {
-        let in_proportion = self.len() as f64 / read.clamp(1e-6, 1.0);
-        let largest = self.numbers().iter().max().map_or(f64::INFINITY, |&number| number as f64 + 1.0);
+        // Some features come in several eras; they are counted twice here.
+        let seen = (self.ended.0 + self.len() as u64) as f64;
+        let in_proportion = seen / read.clamp(1e-6, 1.0);
+        let largest = match self.names {
+            Some(_) => f64::INFINITY,
+            None => self.numbers().iter().fold(self.ended.1, |a, &b| a.max(b)) as f64 + 1.0,
+        };
         in_proportion.min(largest).max(self.len() as f64) as u64
+    }
+
+    /// What features take.
+    pub fn held_bytes(&self) -> u64 {
+        let of_eras = self.eras.as_ref().map_or(0, Eras::place_bytes);
+        self.tables.bytes() + self.keys.held_bytes() + self.ends.bytes() + self.statistics.held_bytes() + of_eras
     }
 
     /// What only looking up takes.
@@ -401,7 +478,7 @@ mod tests {
     fn ids_stay_when_pages_become_a_hash_table() {
         let folder = tempfile::tempdir().unwrap();
         for budget in [Budget::unlimited(), Budget::new(64 << 20)] {
-            let mut features = Features::new(false, false, folder.path(), &budget).unwrap();
+            let mut features = Features::new(false, folder.path(), &budget).unwrap();
             let keys: Vec<u64> = (0..5000).map(|k| k * k % 7919).chain([u64::MAX, 1 << 40, 5, u64::MAX]).collect();
             let mut expected: Vec<u64> = Vec::new();
             let ids: Vec<u64> = keys
@@ -430,7 +507,7 @@ mod tests {
     #[test]
     fn the_most_frequent_come_first() {
         let folder = tempfile::tempdir().unwrap();
-        let mut features = Features::new(false, false, folder.path(), &Budget::unlimited()).unwrap();
+        let mut features = Features::new(false, folder.path(), &Budget::unlimited()).unwrap();
         let counts = [3u32, 1, 5000, 0, 4096, 4095, 1, 0, 7000, 5000, 3];
         features.keys.set_counts(&counts);
         assert_eq!(features.by_frequency(), [8, 2, 9, 4, 5, 0, 10, 1, 6, 3, 7]);
@@ -448,7 +525,7 @@ mod tests {
     fn names_keep_their_ids_while_the_table_grows() {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(1 << 20);
-        let mut features = Features::new(true, false, folder.path(), &budget).unwrap();
+        let mut features = Features::new(true, folder.path(), &budget).unwrap();
         for round in 0..2 {
             for k in 0..3000u32 {
                 assert_eq!(features.name(format!("name {k}").as_bytes()).unwrap(), k, "round {round}");

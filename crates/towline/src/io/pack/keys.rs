@@ -86,7 +86,8 @@ impl Keys {
         &self.numbers
     }
 
-    fn key(&self, id: usize) -> Key {
+    /// The key with this id.
+    pub fn key(&self, id: usize) -> Key {
         if self.named { Key::Name(self.hashes[id]) } else { Key::Number(self.numbers[id]) }
     }
 
@@ -158,6 +159,11 @@ impl Keys {
             self.table.insert_unique(hash, id, |&id| mix(numbers[id as usize].into()));
         }
         self.tables.resize(self.table.allocation_size() as u64)
+    }
+
+    /// What they take.
+    pub fn held_bytes(&self) -> u64 {
+        self.tables.bytes() + self.arrays.bytes()
     }
 
     /// What only finding takes.

@@ -15,6 +15,7 @@ mod fourier;
 mod intern;
 mod keys;
 mod labels;
+mod look;
 mod numbers;
 mod packer;
 mod prepare;
@@ -192,7 +193,8 @@ pub fn pack(
         crate::input::open(inputs, &options.read.by_schema(known, true), budget, progress)
     };
     let sources = inputs.iter().map(|input| source_of(input, &options.read, 0)).collect();
-    pack_opened(sources, open, output, (options, unpacking), budget, progress)
+    let seen = || look::look(inputs);
+    pack_opened(sources, (open, seen), output, (options, unpacking), budget, progress)
 }
 
 /// Packs rows that a program makes into a store at `output`; `name` is what the store says of where they came from.
@@ -204,19 +206,30 @@ pub fn pack_rows(
     budget: &Budget,
 ) -> Result<Packed, PackError> {
     let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, reading: String::new(), generation: 0 }];
-    pack_opened(sources, |_| Ok(source), output, (options, 0), budget, &Progress::default())
+    let unseen = look::Look::default;
+    pack_opened(
+        sources,
+        (|_: Option<&Manifest>| Ok(source), unseen),
+        output,
+        (options, 0),
+        budget,
+        &Progress::default(),
+    )
 }
 
 fn pack_opened(
     sources: Vec<Source>,
-    open: impl FnOnce(Option<&Manifest>) -> Result<Box<dyn RowSource>, InputError>,
+    (open, look): (
+        impl FnOnce(Option<&Manifest>) -> Result<Box<dyn RowSource>, InputError>,
+        impl FnOnce() -> look::Look,
+    ),
     output: &Path,
     (options, unpacking_bytes): (&PackOptions, u64),
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Packed, PackError> {
     let writer = StoreWriter::create(output, options.existing, budget)?;
-    enough::check(options, unpacking_bytes, budget)?;
+    enough::check(options, unpacking_bytes, look, budget)?;
     let mut packer = Packer::new(sources.clone(), open, &writer, options, budget, progress)?;
     if let Some(old) = writer.old() {
         check_not_repeated(&sources, old.manifest(), options)?;

@@ -8,7 +8,7 @@ use super::labels::Labels;
 use super::numbers::Numbers;
 use super::range::Range;
 use super::rows::{Place, WaitingRows};
-use super::scale::Statistics;
+use super::scale::Rule;
 use super::several::SeveralTargets;
 use super::weights::WeightFile;
 use super::{PackError, PackOptions};
@@ -43,7 +43,6 @@ pub struct Packer<'a> {
     pub(super) weighted: bool,
     pub(super) grouped: bool,
     pub(super) features: Features,
-    pub(super) statistics: Statistics,
     /// How values are scaled, which may have been left open.
     pub(super) scale: Scale,
     pub(super) numbers: Numbers,
@@ -51,7 +50,7 @@ pub struct Packer<'a> {
     pub(super) schema: Option<Schema>,
     pub(super) waiting: Option<WaitingRows>,
     pub(super) threads: rayon::ThreadPool,
-    /// What rows are added to; with the features, if they are scaled as they were.
+    /// What rows are added to; with the features of a table, whose numbers are scaled as they were.
     pub(super) old: Option<(Manifest, Option<FeatureMap>)>,
 }
 
@@ -71,15 +70,15 @@ impl<'a> Packer<'a> {
         let source = open(writer.old().map(DiskStore::manifest))?;
         let named = source.features_are_named();
         let scale = scale_of(options, writer.old().map(DiskStore::manifest), named);
-        let mut features = Features::new(named, may_part(options, scale, named), writer.folder(), budget)?;
+        let rule = Rule::of(scale, writer.old().is_none());
+        let mut features = Features::parted(named, rule, writer.folder(), budget)?;
         fourier::check(options, writer.old().map(DiskStore::manifest))?;
         let mut old = None;
         if let Some(store) = writer.old() {
             let manifest = store.manifest();
             check_fits(manifest, named, options)?;
             features.load(fourier::known_features(store, budget)?, budget)?;
-            let is_scaled = matches!(manifest.scale, Scale::Minmax | Scale::Standard | Scale::Auto);
-            let map = is_scaled.then(|| store.features(budget)).transpose()?;
+            let map = (manifest.scale == Scale::Auto).then(|| store.features(budget)).transpose()?;
             old = Some((manifest.clone(), map));
         }
         for _ in 0..features.eras() {
@@ -106,7 +105,6 @@ impl<'a> Packer<'a> {
             weighted: old.as_ref().is_some_and(|(m, _)| m.weighted),
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
-            statistics: Statistics::new(if old.is_some() { Scale::None } else { scale }, budget)?,
             scale,
             numbers: Numbers::default(),
             schema: None,
@@ -128,8 +126,6 @@ impl<'a> Packer<'a> {
             features,
             longest: self.longest.max(map.map_or(0, |map| u64::from(map.features()))),
             mapped_bytes: map.map_or(0, |map| Mapping::needed_bytes(map, features, self.options.threads)),
-            scaled: self.is_scaled(),
-            parted: may_part(self.options, self.scale, self.named),
             fixed_bytes: fixed_bytes(self.options),
         }
     }
@@ -181,13 +177,12 @@ impl<'a> Packer<'a> {
         self.numbers.add(batch);
         self.resolve_features(batch)?;
         self.features.count(batch, self.rows, self.is_scaled() || batch.needs_counts);
-        self.add_statistics(batch)?;
+        self.features.add_values(batch)?;
         self.weighted |= !batch.weights.is_empty();
         self.grouped |= !batch.groups.is_empty();
         let (progress, waiting) = (self.progress, &mut self.waiting);
         let expected = |held| expected_bytes(progress, held);
         if let Some(waiting) = waiting {
-            waiting.set_targets(self.targets.count());
             for i in 0..batch.rows() {
                 let info = RowInfo {
                     label: batch.labels[i],
@@ -209,49 +204,53 @@ impl<'a> Packer<'a> {
     }
 
     /// Where the feature table needs room, waiting rows make way and go to disk. Where that is not enough, an era ends,
-    /// and all features do.
+    /// and all features do. Then there is room for the rows of the batch, too.
     fn resolve_features(&mut self, batch: &mut RowBatch) -> Result<(), PackError> {
+        let Some(waiting) = &mut self.waiting else { return Ok(()) };
+        waiting.set_targets(self.targets.count());
+        let (features, budget) = (&mut self.features, self.budget);
+        // Whoever reads asks for room for a long row when it comes.
+        let is_short = || budget.free_bytes() < budget.data_bytes() / SPARE_SHARE;
+        if is_short() {
+            waiting.make_room(expected_bytes(self.progress, waiting.held_bytes()))?;
+            if is_short() && features.may_end_era() && features.held_bytes() > budget.data_bytes() / ERA_SHARE {
+                features.end_era(budget)?;
+                waiting.end_era(0)?;
+            }
+        }
+        let values = (0..batch.rows()).map(|i| batch.range(i).len() as u64).max().unwrap_or(0);
         let mut done = 0;
-        let refused = match self.features.resolve(batch, &mut done, self.budget) {
+        let mut make_ready = |features: &mut Features, waiting: &mut WaitingRows, batch: &mut RowBatch| {
+            features.resolve(batch, &mut done, budget)?;
+            waiting.expect(values)
+        };
+        let refused = match make_ready(features, waiting, batch) {
             Err(StoreError::Budget(refused)) => refused,
             other => return Ok(other?),
         };
-        let Some(waiting) = &mut self.waiting else { return Err(refused.into()) };
         let expected = expected_bytes(self.progress, waiting.held_bytes());
         if waiting.held_bytes() > 0 {
             waiting.make_room(expected)?;
-            match self.features.resolve(batch, &mut done, self.budget) {
+            match make_ready(features, waiting, batch) {
                 Err(StoreError::Budget(_)) => {}
                 other => return Ok(other?),
             }
         }
-        if !self.features.may_end_era() {
+        if !features.may_end_era() {
             return Err(refused.into());
         }
-        self.features.restore(&mut batch.keys[..done]);
-        self.features.end_era(self.budget)?;
+        features.restore(batch, done);
+        features.end_era(budget)?;
         waiting.end_era(expected)?;
-        Ok(self.features.resolve(batch, &mut 0, self.budget)?)
-    }
-
-    fn add_statistics(&mut self, batch: &RowBatch) -> Result<(), PackError> {
-        // A refusal comes before the first change, so that the same call can be made again.
-        if self.statistics.add(batch, self.features.len()).is_ok() {
-            return Ok(());
-        }
-        if let Some(waiting) = &mut self.waiting {
-            waiting.make_room(expected_bytes(self.progress, waiting.held_bytes()))?;
-        }
-        Ok(self.statistics.add(batch, self.features.len())?)
+        features.resolve(batch, &mut 0, budget)?;
+        Ok(waiting.expect(values)?)
     }
 }
 
-/// Whether features that do not fit into memory can be numbered on disk. What scaling knows of a feature is a sum in
-/// the order of the rows, which parts would not have, and features of a map are made from all of them.
-fn may_part(options: &PackOptions, scale: Scale, named: bool) -> bool {
-    let is_scaled = matches!(scale, Scale::Minmax | Scale::Standard);
-    !is_scaled && options.fourier.is_none() && (options.renumber || named)
-}
+/// The part of the budget that is not left to features and waiting rows between two batches, and the part that an era
+/// should have filled before it makes way for that.
+const SPARE_SHARE: u64 = 8;
+const ERA_SHARE: u64 = 4;
 
 /// How values are scaled: as those that are there already; else numbers of tables alone, unless something was asked
 /// for.

@@ -47,6 +47,8 @@ pub struct WaitingRows {
     slabs: Vec<Block>,
     paid: Reservation,
     slab_bytes: u64,
+    /// What stays paid for, so that the longest row that is expected has a slab.
+    least_bytes: u64,
     segment_bytes: u64,
     spill: Option<Spill>,
     /// Buckets of the rows of an era, once some have gone to disk, and the first one of this era.
@@ -80,6 +82,7 @@ impl WaitingRows {
             // One slab is set aside: a table of features that has taken all the rest must not end the reading.
             paid: budget.reserve("rows read", slab_bytes)?,
             slab_bytes,
+            least_bytes: slab_bytes,
             segment_bytes,
             spill: None,
             buckets: 0,
@@ -103,6 +106,15 @@ impl WaitingRows {
     /// Rows have so many targets: said before the first one comes.
     pub fn set_targets(&mut self, targets: u32) {
         self.layout.targets = targets;
+    }
+
+    /// Makes sure that rows of up to so many values can be added. Nothing is lost where the budget says no.
+    pub fn expect(&mut self, values: u64) -> Result<(), StoreError> {
+        let needed = self.layout.resident_bytes(1, values);
+        self.leaving.grow_to(Spill::writing_bytes(needed, self.layout))?;
+        self.paid.grow_to(needed)?;
+        self.least_bytes = self.least_bytes.max(needed);
+        Ok(())
     }
 
     /// Adds a row, with its targets behind the first. `expected` estimates the bytes in memory of all rows that will
@@ -129,18 +141,12 @@ impl WaitingRows {
 
     fn add_slab(&mut self, needed: u64, expected: impl Fn(u64) -> u64) -> Result<(), StoreError> {
         let bytes = self.slab_bytes.max(needed);
-        // A long row is a segment of its own.
-        let leaving = Spill::writing_bytes(needed, self.layout);
-        if self.leaving.grow_to(leaving).is_err() {
-            self.make_room(expected(self.held_bytes()))?;
-            self.leaving.grow_to(leaving)?;
-        }
         // The other half is for the feature table, which grows too.
         let share = (self.budget.free_bytes() + self.paid.bytes()) / 2;
         let held = self.held_bytes();
-        if held + bytes > share || self.paid.resize(held + bytes).is_err() {
+        if held + bytes > share || self.paid.resize((held + bytes).max(self.least_bytes)).is_err() {
             self.make_room(expected(held))?;
-            self.paid.resize(bytes)?;
+            self.paid.resize(bytes.max(self.least_bytes))?;
         }
         let values = bytes / self.layout.value_bytes(1);
         self.slabs.push(Block::with_capacity(self.layout, ANY_COLUMN, 0, values as usize));
@@ -178,7 +184,7 @@ impl WaitingRows {
         };
         spill.write(&self.slabs, self.layout, (self.segment_bytes, self.leaving.bytes()), bucket_of)?;
         self.slabs.clear();
-        self.paid.resize(self.slab_bytes.min(self.paid.bytes()))?;
+        self.paid.resize(self.least_bytes.min(self.paid.bytes()))?;
         Ok(())
     }
 
@@ -193,15 +199,18 @@ impl WaitingRows {
         Ok(())
     }
 
-    /// Puts columns in the place of ids that `numbering` has of eras, the last of which has ended.
+    /// Puts columns in the place of ids that `numbering` has of eras, the last of which has ended, and scales values.
     pub fn renumber(&mut self, numbering: &Numbering) -> Result<(), StoreError> {
         let Some(spill) = self.spill.take() else { return Ok(()) };
         let mut renumbered = Spill::new(&self.folder, self.buckets)?;
         let sizes = (self.segment_bytes, self.leaving.bytes());
-        numbering.each_era(&self.budget, |era, columns| {
+        numbering.each_era(&self.budget, |era, columns, scaling| {
             let Some(first) = self.ended[era] else { return Ok(()) };
             for bucket in 0..self.buckets {
                 spill.read(first + bucket, self.layout, ANY_COLUMN, |mut block| {
+                    if numbering.is_scaled() {
+                        block.map_values(|id, value| scaling[id as usize].apply(value));
+                    }
                     block.renumber(columns);
                     renumbered.write(&[block], self.layout, sizes, |_| bucket)
                 })?;

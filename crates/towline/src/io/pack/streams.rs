@@ -179,6 +179,11 @@ impl StreamReader<'_> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// The next double.
+    pub fn f64(&mut self) -> Result<f64, StoreError> {
+        self.array().map(f64::from_le_bytes)
+    }
+
     /// The next number of 128 bits.
     pub fn u128(&mut self) -> Result<u128, StoreError> {
         self.array().map(u128::from_le_bytes)

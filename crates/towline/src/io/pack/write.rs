@@ -5,16 +5,17 @@ use super::PackError;
 use super::arrange::{Arrangement, ColumnScaling};
 use super::by_column::ByColumn;
 use super::cut::Cutter;
-use super::eras::See;
-use super::fourier::{self, Mapping};
+use super::eras::{ColumnOrder, FeatureKey};
+use super::fourier::{self, Mapping, MappingKeys};
 use super::labels::RowStatistics;
 use super::packer::{Packer, expected_bytes};
 use super::rows::WaitingRows;
+use super::scale::{Placed, Rule, Scaler};
 use crate::block::Layout;
 use crate::budget::Reservation;
 use crate::prefetch::large_zeroed;
 use crate::store::features::{Kind, MapWriter, Scaling};
-use crate::store::manifest::{FileEntry, Manifest, Scale, Source, StoredRows, VERSION};
+use crate::store::manifest::{FileEntry, Manifest, Source, StoredRows, VERSION};
 use crate::store::writer::{CheckedFile, StoreWriter};
 
 /// Features with their columns.
@@ -23,6 +24,8 @@ struct Numbered {
     keys: NewKeys,
     /// Features in all.
     features: u64,
+    /// What random Fourier features are made from, if they are.
+    mapping_keys: Option<MappingKeys>,
     _paid: Option<Reservation>,
 }
 
@@ -30,7 +33,7 @@ struct Numbered {
 enum NewKeys {
     /// Ids in the order of columns, those of older generations included.
     Ids(Vec<u32>),
-    /// On disk; of numbers the largest one.
+    /// On disk, with how they are scaled behind them, if they are; of numbers the largest one.
     OnDisk(ByColumn, u64),
 }
 
@@ -38,11 +41,10 @@ impl Packer<'_> {
     /// Writes all blocks and files, and makes the store visible.
     pub fn write_store(mut self, mut writer: StoreWriter) -> Result<(Manifest, usize), PackError> {
         let Some(mut waiting) = self.waiting.take() else { return Err(PackError::Interrupted) };
-        let numbered = self.number(&mut waiting)?;
-        let Numbered { arrangement, features, .. } = &numbered;
+        let mut numbered = self.number(&mut waiting)?;
         waiting.all_read()?;
-        let (values_per_row, old) = (self.values as f64 / self.rows as f64, self.old.as_ref().map(|(old, _)| old));
-        let mapping = Mapping::new(self.options, old, (&mut self.features, arrangement), values_per_row, self.budget)?;
+        let mapping = self.mapping(&mut numbered)?;
+        let Numbered { arrangement, features, .. } = &numbered;
         let mut cutter =
             Cutter::new(arrangement, mapping.as_ref(), self.options, &mut writer, self.longest, self.budget)?;
         self.threads.install(|| {
@@ -63,15 +65,26 @@ impl Packer<'_> {
         Ok((writer.finish(manifest, feature_map)?, blocks))
     }
 
+    /// How rows are mapped, if they are.
+    fn mapping(&self, numbered: &mut Numbered) -> Result<Option<Mapping>, PackError> {
+        let Some(keys) = numbered.mapping_keys.take() else { return Ok(None) };
+        let (values_per_row, old) = (self.values as f64 / self.rows as f64, self.old.as_ref().map(|(old, _)| old));
+        let targets = numbered.arrangement.targets;
+        Mapping::new(self.options, old, keys, (targets, values_per_row), self.budget).map(Some)
+    }
+
     /// Gives a column to every feature, in memory if that is possible.
     fn number(&mut self, waiting: &mut WaitingRows) -> Result<Numbered, PackError> {
         // Order and column of each feature; where features are scaled, by what, and what becomes of an absent value.
         let feature_bytes = 4 + 4 + if self.is_scaled() { 16 + 16 } else { 0 };
-        let needed = self.features.len() as u64 * feature_bytes;
+        let count = self.features.len() as u64;
+        let needed = count * feature_bytes;
         if self.features.eras() == 0 && self.features.may_end_era() {
+            let mapped = self.options.fourier.as_ref();
+            let mapped = mapped.map_or(0, |map| Mapping::needed_bytes(map, count, self.options.threads.max(1)));
             // Rows of a bucket and blocks need room, too.
             let left = self.budget.free_bytes() + self.features.lookup_bytes() + waiting.held_bytes();
-            if left < needed + self.budget.data_bytes() / 4 {
+            if left < needed + mapped + self.budget.data_bytes() / 4 {
                 self.features.end_era(self.budget)?;
                 waiting.end_era(expected_bytes(self.progress, waiting.held_bytes()))?;
             }
@@ -84,41 +97,77 @@ impl Packer<'_> {
         wanted.find_ids(&self.features);
         self.features.drop_lookup()?;
         let paid = self.budget.reserve("feature order", needed)?;
-        let order = self.column_order();
+        let order = self.ids_by_column();
         let mut arrangement = self.arrangement_of(&order)?;
         wanted.number(&mut self.features, &arrangement.columns)?;
         self.prepare(&mut arrangement, wanted);
+        let mut mapping_keys = self.mapping_keys()?;
+        if let Some(keys) = &mut mapping_keys {
+            keys.fill(&mut self.features, &arrangement.columns)?;
+        }
         let features = order.len() as u64;
-        Ok(Numbered { arrangement, keys: NewKeys::Ids(order), features, _paid: Some(paid) })
+        Ok(Numbered { arrangement, keys: NewKeys::Ids(order), features, mapping_keys, _paid: Some(paid) })
     }
 
     /// The same for features that have come in eras.
     fn number_eras(&mut self, waiting: &mut WaitingRows) -> Result<Numbered, PackError> {
-        let mut wanted = self.wanted()?;
-        let see: See = &mut |name, column, count| wanted.see(name, column, count);
-        let numbering = self.features.number_eras(see, self.budget)?;
+        let (mut wanted, mut mapping_keys, mut scaler) = (self.wanted()?, self.mapping_keys()?, self.scaler());
+        let is_scaled = self.is_scaled();
+        let mut place = |key: FeatureKey<'_>, placed: &Placed| {
+            if let FeatureKey::Name(name) = key {
+                wanted.see(name, placed.column, placed.count)?;
+            }
+            if let Some(keys) = &mut mapping_keys {
+                keys.set(key, placed.column)?;
+            }
+            if is_scaled { scaler.scale(placed, || key.to_string()) } else { Ok(Scaling::NONE) }
+        };
+        let numbering = self.features.number_eras(self.column_order(), &mut place, self.budget)?;
         let Some(numbering) = numbering else { return Err(PackError::Interrupted) };
         self.threads.install(|| waiting.renumber(&numbering))?;
         let features = numbering.features;
+        if let Some(keys) = &mut mapping_keys {
+            keys.resize(features as usize)?;
+        }
         let mut arrangement = self.arrangement(Vec::new(), features as usize);
+        if is_scaled {
+            (arrangement.scaling, arrangement.fill) = (ColumnScaling::Done, scaler.fill()?);
+        }
         self.prepare(&mut arrangement, wanted);
-        Ok(Numbered { arrangement, keys: NewKeys::OnDisk(numbering.keys, numbering.largest), features, _paid: None })
+        let keys = NewKeys::OnDisk(numbering.keys, numbering.largest);
+        Ok(Numbered { arrangement, keys, features, mapping_keys, _paid: None })
+    }
+
+    fn column_order(&self) -> ColumnOrder {
+        match (self.options.renumber, self.named) {
+            (true, _) => ColumnOrder::ByCount,
+            (false, true) => ColumnOrder::AsSeen,
+            (false, false) => ColumnOrder::ByNumber,
+        }
     }
 
     /// Feature ids in the order of their columns. Columns of older generations stay; new ones follow.
-    fn column_order(&self) -> Vec<u32> {
+    fn ids_by_column(&self) -> Vec<u32> {
         let old = self.features.old() as u32;
         let mut order: Vec<u32> = (0..old).collect();
-        if self.options.renumber {
-            order.append(&mut self.features.by_frequency());
-            return order;
-        }
-        order.extend(old..self.features.len() as u32);
-        if !self.named {
-            let (numbers, new) = (self.features.numbers(), &mut order[old as usize..]);
-            self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
+        match self.column_order() {
+            ColumnOrder::ByCount => order.append(&mut self.features.by_frequency()),
+            ColumnOrder::AsSeen => order.extend(old..self.features.len() as u32),
+            ColumnOrder::ByNumber => {
+                order.extend(old..self.features.len() as u32);
+                let (numbers, new) = (self.features.numbers(), &mut order[old as usize..]);
+                self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
+            }
         }
         order
+    }
+
+    fn mapping_keys(&self) -> Result<Option<MappingKeys>, PackError> {
+        Ok(self.options.fourier.map(|map| MappingKeys::new(map, self.budget)).transpose()?)
+    }
+
+    fn scaler(&self) -> Scaler {
+        Scaler::new(Rule::of(self.scale, self.old.is_none()), self.options.precision, (self.rows, self.values))
     }
 
     fn arrangement(&self, columns: Vec<u32>, column_count: usize) -> Arrangement {
@@ -131,58 +180,18 @@ impl Packer<'_> {
         let mut columns = large_zeroed::<u32>(order.len());
         order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
         let mut arrangement = self.arrangement(columns, order.len());
-        let (scale, precision) = (arrangement.scale, arrangement.precision);
-        if !matches!(scale, Scale::Minmax | Scale::Standard) {
+        if !self.is_scaled() {
             return Ok(arrangement);
         }
-        let scaling: Vec<Scaling> = match &self.old {
-            // Rows that are stored already cannot be scaled again: what was decided then holds, and new features stay
-            // as they are.
-            Some((_, map)) => (0..order.len() as u32)
-                .map(|column| map.as_ref().and_then(|map| map.scaling(column)))
-                .map(|scaling| scaling.unwrap_or(Scaling { shift: 0.0, factor: 1.0 }))
-                .collect(),
-            None => order
-                .iter()
-                .map(|&id| {
-                    self.statistics.scaling(id as usize, u64::from(self.features.counts()[id as usize]), self.rows)
-                })
-                .collect(),
-        };
-        for (column, &Scaling { shift, factor }) in scaling.iter().enumerate() {
-            if !factor.is_finite() || factor <= 0.0 {
-                return Err(self.cannot_scale(order[column]));
-            }
-            let always_present = u64::from(self.features.counts()[order[column] as usize]) == self.rows;
-            if shift != 0.0 && !always_present {
-                arrangement.fill.push((column as u32, precision.round(-shift * factor)));
-            }
+        let (mut scaler, mut scaling) = (self.scaler(), Vec::with_capacity(order.len()));
+        for (column, &id) in (0..).zip(order) {
+            let (count, pair) = (self.features.counts()[id as usize], self.features.statistics().pair(id as usize));
+            // Features with names are known by their number only while they are read.
+            let name = || self.features.numbers().get(id as usize).unwrap_or(&u64::from(id)).to_string();
+            scaling.push(scaler.scale(&Placed { column, count, pair }, name)?);
         }
-        arrangement.scaling = ColumnScaling::All(scaling);
-        let (filled, values) = (arrangement.fill.len() as u64 * self.rows, self.value_count());
-        if filled > 8 * values {
-            return Err(PackError::Mismatch {
-                problem: format!(
-                    "`scale(minmax)` would turn {values} values into about {filled}: {} features have negative values, so that 0 moves",
-                    arrangement.fill.len()
-                ),
-                remedy: "use `scale(standard)` or `scale(rows)`, which keep zeros".into(),
-            });
-        }
+        (arrangement.scaling, arrangement.fill) = (ColumnScaling::All(scaling), scaler.fill()?);
         Ok(arrangement)
-    }
-
-    fn cannot_scale(&self, id: u32) -> PackError {
-        // Features with names are known by their number only while they are read.
-        let feature = self.features.numbers().get(id as usize).map_or(u64::from(id), |&number| number);
-        PackError::Mismatch {
-            problem: format!("the values of feature {feature} are too far apart or too close together to be scaled"),
-            remedy: "use `scale(rows)`, or scale the data before packing".into(),
-        }
-    }
-
-    fn value_count(&self) -> u64 {
-        self.features.counts().iter().map(|&count| u64::from(count)).sum()
     }
 
     fn write_features(&mut self, numbered: Numbered, writer: &StoreWriter) -> Result<Option<CheckedFile>, PackError> {
@@ -215,10 +224,17 @@ impl Packer<'_> {
             NewKeys::Ids(_) => self.features.names_by_column(&arrangement.columns, self.budget)?,
             NewKeys::OnDisk(keys, _) => Some(keys),
         };
+        let has_scaling = matches!(arrangement.scaling, ColumnScaling::Done);
         if let Some(keys) = keys {
-            keys.drain(self.budget, |column, key| match <[u8; 8]>::try_from(key) {
-                Ok(number) if !self.named => map.number(u64::from_le_bytes(number), scaling(column as usize)),
-                _ => map.name(key, scaling(column as usize)),
+            keys.drain(self.budget, |column, key| {
+                let (key, scaling) = match key.split_last_chunk::<16>() {
+                    Some((key, pair)) if has_scaling => (key, Some(Scaling::from_bytes(pair))),
+                    _ => (key, scaling(column as usize)),
+                };
+                match <[u8; 8]>::try_from(key) {
+                    Ok(number) if !self.named => map.number(u64::from_le_bytes(number), scaling),
+                    _ => map.name(key, scaling),
+                }
             })?;
         }
         Ok(Some(map.finish()?))

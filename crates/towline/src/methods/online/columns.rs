@@ -24,7 +24,7 @@ impl Columns {
     pub fn new(named: bool, hash_bits: Option<u32>, folder: &Path, budget: &Budget) -> Result<Self, StoreError> {
         Ok(match hash_bits {
             Some(bits) => Columns::Hashed(bits),
-            None => Columns::Seen(Box::new(Features::new(named, false, folder, budget)?)),
+            None => Columns::Seen(Box::new(Features::new(named, folder, budget)?)),
         })
     }
 

@@ -245,8 +245,7 @@ impl<'a> ChunkReader<'a> {
         if self.scaled {
             self.take(count as u64 * 16)?;
             for pair in self.bytes.as_chunks::<16>().0 {
-                let at = |from: usize| f64::from_le_bytes(std::array::from_fn(|k| pair[from + k]));
-                let pair = Scaling { shift: at(0), factor: at(8) };
+                let pair = Scaling::from_bytes(pair);
                 if !pair.shift.is_finite() || !pair.factor.is_finite() {
                     return damaged("a scale is not finite");
                 }
