@@ -56,7 +56,7 @@ pub use methods::primal_cd as columns;
 pub use methods::{indexed, second_order, truncation};
 pub use model::{evaluate, export, predict};
 
-pub(crate) use base::prefetch;
+pub(crate) use base::{prefetch, write_back};
 
 /// Training by hand, for those who need more than [`Fit`]: options, tasks, observers, and what comes of a run.
 pub mod trainer {

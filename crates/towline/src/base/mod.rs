@@ -7,3 +7,4 @@ pub(crate) mod prefetch;
 pub(crate) mod random;
 pub mod stop;
 pub mod wording;
+pub(crate) mod write_back;

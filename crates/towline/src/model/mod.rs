@@ -15,6 +15,7 @@ pub mod export;
 mod file;
 pub mod predict;
 mod read;
+mod runs;
 pub mod spread;
 mod write;
 

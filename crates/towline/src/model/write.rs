@@ -1,10 +1,12 @@
 //! Writing a model with the names of a store's features, in the memory of its weights and little more.
 //!
-//! The names come by in the order of columns, as often as needed. A model lists feature numbers in ascending order: as
-//! many as memory holds are picked in each round, the least of those that have not been written.
+//! The names come by in the order of columns. A model lists feature numbers in ascending order, and where they do not
+//! fit into memory, they are sorted on disk.
 use std::io;
+use std::path::Path;
 
 use super::file::{Checked, check_finite};
+use super::runs::{Kept, SortedRuns, least_bytes};
 use super::{Data, Header, MAGIC, ModelError, Reporting};
 use crate::budget::{Budget, Reservation};
 use crate::engine::Trained;
@@ -13,12 +15,9 @@ use crate::output::OutputFile;
 use crate::store::features::{Columns, FeatureName, Scaling};
 use crate::store::{BlockStore, DiskStore, StoreError};
 
-/// What putting features in order takes at least, where there are many.
-const ORDER_BYTES: u64 = 1 << 20;
-
 /// What writing a model of so many columns takes besides the weights, at least.
 pub fn writing_bytes(columns: u64) -> u64 {
-    ORDER_BYTES.min(2 * columns.saturating_mul(size_of::<Kept>() as u64))
+    least_bytes(columns)
 }
 
 /// Writes models of a store.
@@ -28,14 +27,6 @@ pub struct ModelWriter<'a> {
     reporting: Reporting,
     /// Taken before a run, so that there is room for it in the end.
     paid: Reservation,
-}
-
-/// A feature that has weights.
-#[derive(Clone, Copy)]
-struct Kept {
-    number: u64,
-    factor: f64,
-    column: u32,
 }
 
 impl<'a> ModelWriter<'a> {
@@ -76,6 +67,7 @@ impl<'a> ModelWriter<'a> {
             return Err(unfit("a weight is not a finite number".into()));
         }
         let mut trouble = None;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let written = place.write(|out| {
             let mut out = Checked::new(out);
             out.put(&MAGIC)?;
@@ -84,7 +76,7 @@ impl<'a> ModelWriter<'a> {
             out.put(&count.to_le_bytes())?;
             let body = match header.named_features {
                 true => self.write_named(&weights, &mut out),
-                false => self.write_numbered(&weights, count, &mut out),
+                false => self.write_numbered(&weights, count, folder, &mut out),
             };
             match body {
                 Ok(()) => out.finish(),
@@ -153,54 +145,35 @@ impl<'a> ModelWriter<'a> {
         self.each_kept(weights, |column, _, scaling| Ok::<_, WriteError>(weights.put(column, scaling.factor, out)?))
     }
 
-    fn write_numbered(&mut self, weights: &Weights, count: u64, out: &mut Checked) -> Result<(), WriteError> {
-        // All that is left may be taken; twice as many as are kept of a round are held.
-        let wanted = 2 * count * size_of::<Kept>() as u64;
-        let more = wanted.min(self.budget.free_bytes() / 2);
-        let paid = self.budget.reserve("the model on its way to disk", more).map_err(StoreError::from)?;
-        let room = (((self.paid.bytes() + paid.bytes()) / 2 / size_of::<Kept>() as u64).min(count)).max(1) as usize;
-        let mut kept: Vec<Kept> = Vec::with_capacity(2 * room);
-        for is_number in [true, false] {
-            let (mut written, mut last) = (0, None);
-            while written < count {
-                // A round that holds all of them serves for numbers and weights.
-                if kept.len() as u64 != count {
-                    self.pick(weights, last, room, &mut kept)?;
-                }
-                for one in &kept {
-                    match is_number {
-                        true => out.put(&one.number.to_le_bytes())?,
-                        false => weights.put(one.column, one.factor, out)?,
-                    }
-                }
-                let Some(largest) = kept.last() else {
-                    return Err(StoreError::damaged(self.store.path(), "two columns have the same feature").into());
-                };
-                (written, last) = (written + kept.len() as u64, Some(largest.number));
-            }
-        }
-        Ok(())
-    }
-
-    /// Fills `kept` with the features of the `room` least numbers above `last`, in order.
-    fn pick(&self, weights: &Weights, last: Option<u64>, room: usize, kept: &mut Vec<Kept>) -> Result<(), StoreError> {
-        kept.clear();
-        let mut most = u64::MAX;
-        self.each_kept(weights, |column, name, scaling| {
-            let FeatureName::Number(number) = name else { return Ok(()) };
-            if last.is_some_and(|last| number <= last) || number > most {
-                return Ok(());
-            }
-            kept.push(Kept { number, factor: scaling.factor, column });
-            if kept.len() == 2 * room {
-                most = kept.select_nth_unstable_by_key(room - 1, |one| one.number).1.number;
-                kept.truncate(room);
-            }
-            Ok::<_, StoreError>(())
+    fn write_numbered(
+        &mut self,
+        weights: &Weights,
+        count: u64,
+        folder: &Path,
+        out: &mut Checked,
+    ) -> Result<(), WriteError> {
+        // Half of all that is left may be taken.
+        let wanted = count * size_of::<Kept>() as u64;
+        let most = wanted.min(self.paid.bytes() + self.budget.free_bytes() / 2);
+        let _more = self
+            .budget
+            .reserve("the model on its way to disk", most.saturating_sub(self.paid.bytes()))
+            .map_err(StoreError::from)?;
+        let mut runs = SortedRuns::new(folder, (count, self.columns()?.is_scaled()), most.max(self.paid.bytes()));
+        self.each_kept(weights, |column, name, scaling| match name {
+            FeatureName::Number(number) => runs.add(Kept { number, factor: scaling.factor, column }),
+            FeatureName::Name(_) => Ok(()),
         })?;
-        kept.sort_unstable_by_key(|one| one.number);
-        kept.truncate(room);
-        Ok(())
+        runs.end()?;
+        let mut last = None;
+        runs.each(|one| {
+            if last.replace(one.number) == Some(one.number) {
+                let problem = "two columns have the same feature";
+                return Err(StoreError::damaged(self.store.path(), problem).into());
+            }
+            Ok::<_, WriteError>(out.put(&one.number.to_le_bytes())?)
+        })?;
+        runs.each(|one| Ok(weights.put(one.column, one.factor, out)?))
     }
 }
 

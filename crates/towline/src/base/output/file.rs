@@ -7,6 +7,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::publish::{make_durable, publish};
 use super::{Claim, Inputs, Kind, OutputError, Seen, name};
+use crate::write_back::WrittenBack;
 
 /// The place of an output, from the beginning of a run to its end.
 #[derive(Debug)]
@@ -46,11 +47,11 @@ impl OutputFile {
     pub fn begin(&mut self) -> Result<NewFile<'_>, OutputError> {
         if self.is_direct {
             let file = File::options().write(true).open(&self.path).map_err(OutputError::io(&self.path, "open it"))?;
-            return Ok(NewFile { unfinished: None, out: BufWriter::new(file), place: self });
+            return Ok(NewFile { unfinished: None, out: BufWriter::new(WrittenBack::new(file)), place: self });
         }
         let unfinished = name::unfinished(&self.target)?;
         let file = create(&unfinished).map_err(OutputError::io(&self.path, "create it"))?;
-        Ok(NewFile { unfinished: Some(unfinished), out: BufWriter::new(file), place: self })
+        Ok(NewFile { unfinished: Some(unfinished), out: BufWriter::new(WrittenBack::new(file)), place: self })
     }
 
     /// Writes all of it.
@@ -78,7 +79,7 @@ pub fn replace(
 pub struct NewFile<'a> {
     place: &'a mut OutputFile,
     unfinished: Option<PathBuf>,
-    out: BufWriter<File>,
+    out: BufWriter<WrittenBack>,
 }
 
 impl NewFile<'_> {
@@ -87,7 +88,7 @@ impl NewFile<'_> {
         let path = self.place.path.clone();
         self.out.flush().map_err(OutputError::io(&path, "write it"))?;
         if self.unfinished.is_some() {
-            self.out.get_ref().sync_all().map_err(OutputError::io(&path, "sync it"))?;
+            self.out.get_ref().file().sync_all().map_err(OutputError::io(&path, "sync it"))?;
             self.appear()?;
         }
         Ok(())
@@ -95,7 +96,7 @@ impl NewFile<'_> {
 
     /// Makes the file appear empty, to be written where everybody sees it grow.
     pub fn publish_growing(mut self) -> Result<File, OutputError> {
-        let file = self.out.get_ref().try_clone().map_err(OutputError::io(&self.place.path, "open it"))?;
+        let file = self.out.get_ref().file().try_clone().map_err(OutputError::io(&self.place.path, "open it"))?;
         if self.unfinished.is_some() {
             self.appear()?;
         }
@@ -105,7 +106,7 @@ impl NewFile<'_> {
     fn appear(&mut self) -> Result<(), OutputError> {
         let Some(unfinished) = self.unfinished.clone() else { return Ok(()) };
         let place = &mut *self.place;
-        let file = self.out.get_ref();
+        let file = self.out.get_ref().file();
         if let Some((_, permissions)) = &place.seen {
             file.set_permissions(permissions.clone()).map_err(OutputError::io(&place.path, "write it"))?;
         }
