@@ -340,3 +340,26 @@ fn rows_that_come_sorted_by_class_are_pointed_out() {
         assert_eq!(words.contains("note: the rows come sorted by class"), is_sorted, "{words}");
     }
 }
+
+/// Blocks follow from the budget, and neither from threads nor from when the window of packed data is paid for.
+#[test]
+fn models_of_a_stream_do_not_depend_on_threads_or_time() {
+    let bench = Bench::new();
+    let text = many_classes(60_000, false);
+    let packed = bench.path("rows.svm.zst");
+    std::fs::write(&packed, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+    let plain = bench.write("rows.svm", &text);
+    for file in [&packed, &plain] {
+        let models = ["1", "2", "4", "2", "2"].map(|threads| {
+            let model = bench.path("m.towm");
+            let line = ["train", file, "--stream", "-o", &model, "-q", "--memory", "+8M", "--threads", threads];
+            let output = feed(&line, "");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let model = std::fs::read(&model).unwrap();
+            // The header tells how long it took, and the checksum is of all of it.
+            let header = u64::from_le_bytes(std::array::from_fn(|k| model[8 + k])) as usize;
+            model[16 + header..model.len() - 4].to_vec()
+        });
+        assert!(models[0].len() > 1000 && models.iter().all(|model| model == &models[0]), "{file}");
+    }
+}

@@ -26,6 +26,12 @@ const LOOK_FEATURES: usize = 1 << 16;
 /// Bits of the hash by which names are told apart in it.
 const NAME_BITS: u32 = 40;
 
+/// Threads that read: fewer where their pieces of text would take more than a quarter of what is free.
+pub(super) fn threads(wanted: usize, budget: &Budget) -> usize {
+    let fits = |threads: &usize| TextLimits::least_bytes(*threads) <= budget.free_bytes() / 4;
+    (1..=wanted).rev().find(fits).unwrap_or(1)
+}
+
 /// Refuses a budget in which a stream of `input` cannot begin.
 pub(super) fn check(
     input: &Input,

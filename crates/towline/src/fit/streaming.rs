@@ -11,9 +11,9 @@ use super::settings::Setting;
 use super::stream_needs;
 use crate::baselines::Baseline;
 use crate::budget::Budget;
-use crate::input::{self, Input, Progress, ReadOptions, RowSource};
+use crate::input::{self, Input, Progress, ReadOptions, RowSource, unpacking_bytes};
 use crate::model::{Model, ModelError};
-use crate::stream::{StreamOptions, StreamReport, Watch, check_rule, stream};
+use crate::stream::{StreamOptions, StreamReport, Watch, check_rule, row_bytes, stream};
 use crate::task::Task;
 
 /// A fit on a stream; made by [`Fit::stream`].
@@ -222,7 +222,11 @@ impl StreamFit {
         options.progress = Some(progress.clone());
         let known = start.and_then(|model| model.header.schema.as_ref());
         let reading = self.reading.by_schema(known, true);
+        let reading = ReadOptions { threads: stream_needs::threads(reading.threads, budget), ..reading };
         stream_needs::check(&input, &reading, &options, budget)?;
+        // Before anything else has taken its part, whenever that will be.
+        let free_bytes = budget.free_bytes();
+        options.row_bytes = Some(row_bytes(free_bytes - unpacking_bytes(&input, free_bytes)));
         let source = input::open(&[input], &reading, budget, &progress)?;
         Ok(stream(source, &options, start, &self.folder, budget, watch)?)
     }

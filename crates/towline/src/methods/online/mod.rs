@@ -30,7 +30,7 @@ pub use columns::Columns;
 pub use outgrown::Outgrown;
 pub use report::{Progressive, StreamError, StreamReport, Watch};
 pub use row_by_row::check as check_rule;
-pub use run::stream;
+pub use run::{row_bytes, stream};
 
 use std::time::Duration;
 
@@ -82,6 +82,8 @@ pub struct StreamOptions {
     pub save_time: Option<Duration>,
     /// Threads, among which the models of many classes are shared out.
     pub threads: usize,
+    /// What rows may take of the budget; a part of what is free when learning begins, if not given.
+    pub row_bytes: Option<u64>,
     /// How much of the input has been read, to tell what the rest of it may need.
     pub progress: Option<Progress>,
     /// Set from outside to end with the rows that have come.
@@ -110,6 +112,7 @@ impl StreamOptions {
             save_rows: None,
             save_time: None,
             threads: crate::machine::threads(),
+            row_bytes: None,
             progress: None,
             stop: Stop::default(),
         }

@@ -30,8 +30,7 @@ pub fn stream(
 ) -> Result<(Model, StreamReport), StreamError> {
     let named = source.features_are_named();
     let mut columns = Columns::new(named, options.hash_bits, folder, budget)?;
-    // Three eighths of what is left are for rows; features, weights and models to save grow into the rest.
-    let row_bytes = budget.free_bytes() / 8 * 3;
+    let row_bytes = options.row_bytes.unwrap_or_else(|| row_bytes(budget.free_bytes()));
     let rows_paid = budget.reserve("rows of a stream", row_bytes)?;
     let room = divide(row_bytes, options.cache_share);
     let empty = || Block::with_capacity(Layout::SPARSE_F32, 0, room.all.0 as usize, room.all.1 as usize);
@@ -73,6 +72,16 @@ pub fn stream(
     // The reader may sleep in a read that never ends; it goes with the process.
     drop(batch_reader);
     result
+}
+
+/// Text takes at most a quarter of what is free, and what two threads take where that is more.
+const TEXT_BYTES: u64 = 54 << 20;
+
+/// What rows take where so much is free before the input is opened: three eighths of what text leaves; features, weights
+/// and models to save grow into the rest. What text takes depends on threads, and when it takes it on time; blocks must
+/// not.
+pub fn row_bytes(free_bytes: u64) -> u64 {
+    (free_bytes - (free_bytes / 4).min(TEXT_BYTES)) / 8 * 3
 }
 
 /// Room for two blocks that go round: one is filled while the learner works on the other, and each has room for new
