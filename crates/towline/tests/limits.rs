@@ -203,6 +203,25 @@ fn models_without_time_cost_one_look_at_the_targets() {
     }
 }
 
+/// The last scan looks as often as its work asks for, which with many classes is often.
+#[test]
+fn the_last_scan_of_many_classes_looks_now_and_then() {
+    const CLASSES: usize = 400;
+    let mut rows = rows(10_000, 0.1, 5);
+    rows.iter_mut().enumerate().for_each(|(i, row)| row.0.label = (i % CLASSES) as f64);
+    let names = (0..CLASSES).map(|class| class.to_string()).collect();
+    let classes = Classes::new((0..CLASSES).map(|class| class as f64).collect(), names, vec![1.0; CLASSES]);
+    let targets = Targets::Classes { classes, multiclass: Multiclass::Softmax };
+    let case = case("", "logistic", "l2", Solver::Dual, true);
+    let objective = Objective { targets, ..case.options.tasks[0].objective.clone() };
+    let options = TrainOptions { stop: Stop::at_look(3), ..case.options.with_tasks(vec![Task::new(objective)]) };
+    let trained = train_all(memory_store(&rows, 12), &options, &Budget::unlimited(), &mut ()).unwrap();
+    let looks = options.stop.looks();
+    // Where even the end had no time, there are no weights.
+    let is_zero = trained[0].weights.iter().all(|w| *w == 0.0);
+    assert!(is_zero || looks >= 3 + 8, "{looks}");
+}
+
 fn again(task: &Task) -> Task {
     Task::new(task.objective.clone())
 }

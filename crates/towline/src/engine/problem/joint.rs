@@ -3,6 +3,8 @@
 //!
 //! A visit to a row moves the dual variables of all its outputs to their best (the sequential dual method, Keerthi et
 //! al. 2008). The weights of all outputs lie side by side for each feature: a row reads them in one go.
+use std::sync::OnceLock;
+
 use crate::block::{Row, RowInfo};
 use crate::budget::Budget;
 use crate::engine::certificate::proximal::ProximalScan;
@@ -37,6 +39,8 @@ pub struct Joint<M, K> {
     weights: Vec<f64>,
     /// Losses at the weights with which the pass began.
     look_back: Option<Losses>,
+    /// The loss of a row where all margins are 0, if it is the same for all classes.
+    of_zero: OnceLock<f64>,
     room: Room,
     /// Pays for dual variables if they are sparse.
     budget: Option<Budget>,
@@ -61,6 +65,7 @@ impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
             balance: None,
             weights: Vec::new(),
             look_back: None,
+            of_zero: OnceLock::new(),
             room: Room::new(width),
             budget,
             refused: None,
@@ -314,7 +319,13 @@ impl<M: JointLoss, K: MultiOutput> Certify for Joint<M, K> {
     fn at_zero(&self, info: &RowInfo, further: &[f64]) -> f64 {
         let mut target = Vec::with_capacity(self.target_width());
         let c = self.objective.goal(info, further, &mut target).unwrap_or(0.0);
-        if c > 0.0 { c * self.loss.value(&target, &vec![0.0; self.width]) } else { 0.0 }
+        let value = || self.loss.value(&target, &vec![0.0; self.width]);
+        match c > 0.0 {
+            // The same for all classes: none has a lead.
+            true if M::IS_SIMPLEX => c * self.of_zero.get_or_init(value),
+            true => c * value(),
+            false => 0.0,
+        }
     }
 
     fn end_scan(&mut self) -> Certificate {

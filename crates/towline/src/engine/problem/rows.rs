@@ -60,12 +60,17 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
     pub fn sweep(&mut self, residents: &Residents, watch: &Watch) -> Sweep {
         self.order.begin_sweep(self.problem.rows(), &mut self.random);
         let rows = View::new(residents, &self.numbers);
-        let values = residents.block.values() / residents.rows().max(1) + 1;
-        let pace = watch.pace((values * self.problem.width()) as u64);
+        let pace = watch.pace(self.work_of_a_row(residents));
         self.problem.sweep(rows, &mut Until { order: &mut *self.order, pace })
     }
 
-    /// The same, noting what each row is worth. The first sweep of a step visits every row once, those from `newest` on
+    /// Multiplications that a row takes, about.
+    pub fn work_of_a_row(&self, residents: &Residents) -> u64 {
+        let values = residents.block.values() / residents.rows().max(1) + 1;
+        (values * self.problem.width()) as u64
+    }
+
+    /// The same as [`sweep`](Self::sweep), noting what each row is worth. The first sweep of a step visits every row once, those from `newest` on
     /// first.
     pub fn sweep_noting(&mut self, residents: &Residents, newest: Option<usize>) -> Sweep {
         let rows = self.problem.rows();
