@@ -163,15 +163,50 @@ fn reading_and_predicting() {
     }
 }
 
-/// A model and a store with more features than rows: each feature is in one row.
-#[test]
-fn reading_wide_models() {
+/// Rows with features of their own: there are many more features than rows.
+fn wide() -> Workbench {
     let bench = Workbench::new();
     let row = |i: u32| {
         let values: String = (0..40).map(|k| format!(" {}:1", 40 * i + k + 1)).collect();
         format!("{}{values}\n", i % 2)
     };
     bench.file("wide.svm", (0..20_000).map(row).collect::<String>());
+    bench
+}
+
+/// What packing takes shows before anything is packed: how long rows are, and about how many features there are.
+#[test]
+fn packing_wide_and_long_rows() {
+    let bench = wide();
+    let mut text = "1 1:1\n".repeat(20_000);
+    (1..=60_000).for_each(|k| text += &format!("{}{k}:0.5", if k == 1 { "1 " } else { " " }));
+    bench.file("long.svm", text + "\n");
+    for file in ["wide.svm", "long.svm"] {
+        for options in ["", "--scale standard", "--no-renumber", "--keep-order"] {
+            check_enough(&bench, &format!("pack {file} -o out.tow --force -q --threads 2 {options}"));
+        }
+    }
+    check_enough(&bench, "pack wide.svm -o out.tow --force -q --threads 2 --rff 16 --gamma 0.1");
+}
+
+#[test]
+fn training_on_wide_rows() {
+    let bench = wide();
+    bench.ok("pack wide.svm -o wide.tow -q");
+    for line in [
+        "train wide.tow -o m.towm --max-passes 2 -q --restart",
+        "train wide.tow -o m.towm --max-passes 2 -q --method sgd",
+        "train wide.tow -o m.towm --max-passes 2 -q --method pegasos",
+        "path wide.tow --penalty l1 --loss logistic --points 3 --max-passes 3 -q --restart -o p",
+        "path wide.tow --penalty l2 --lambdas 1,0.1 --max-passes 2 -q --restart -o p",
+    ] {
+        check(&bench, line);
+    }
+}
+
+#[test]
+fn reading_wide_models() {
+    let bench = wide();
     bench.ok("pack wide.svm -o wide.tow -q");
     bench.ok("train wide.tow -o wide.towm -q --tolerance 0.5");
     for line in [

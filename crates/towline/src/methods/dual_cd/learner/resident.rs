@@ -10,8 +10,6 @@ use crate::residents::{Residents, View};
 
 /// At most this often the dual variables are saved: sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;
-/// Rows between two looks at what is left of the time for a last certificate.
-const ROWS: usize = 1 << 14;
 
 impl Learner<'_> {
     /// The gap, by a scan; infinite if there was no time for that. With one vector of weights there always is: those of
@@ -33,8 +31,9 @@ impl Learner<'_> {
         }
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
+        let mut pace = self.limits.watch().pace(self.rows.work_of_a_row(residents));
         for i in 0..self.rows.problem.rows() {
-            if may_end && i % ROWS == 0 && self.limits.watch().is_grace_over() {
+            if may_end && pace.end_step(true).is_err() {
                 return Ok(f64::INFINITY);
             }
             let slack = self.rows.problem.scan_own(rows.row(i), i);
@@ -81,7 +80,8 @@ impl Learner<'_> {
 
     /// Everything is resident: sweeps and certifies until it is done, or until `pause` says so after a sweep.
     pub fn run_resident(&mut self, residents: &Residents, pause: impl Fn() -> bool) -> Result<(), TrainError> {
-        if self.cost.sweeps == 0 && self.begin_resident(residents)? {
+        // A model that was done at its beginning has let go of its rows.
+        if !self.is_done() && self.cost.sweeps == 0 && self.begin_resident(residents)? {
             return self.end_resident(residents, Status::Converged);
         }
         while !self.is_done() {
