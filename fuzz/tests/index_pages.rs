@@ -23,8 +23,8 @@ fn signed(index: &Value, table: &[u8], pages: u64) -> String {
 #[test]
 fn index_bytes() {
     let folder = scratch();
-    let store = store(folder.path(), "rows", &libsvm(400), false);
-    let options = IndexOptions { tree_rows: 200, leaf_bytes: 2000, fan_out: 4, ..IndexOptions::default() };
+    let store = store(folder.path(), "rows", &libsvm(90), false);
+    let options = IndexOptions { tree_rows: 45, leaf_bytes: 800, fan_out: 4, ..IndexOptions::default() };
     build(&store, &options, &Budget::unlimited(), |_| {}).expect("an index").expect("nobody has stopped it");
     let at = |name: &str| store.path().join("index").join(name);
     let read = |name: &str| std::fs::read(at(name)).expect("a file of the index");
