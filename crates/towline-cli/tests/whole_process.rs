@@ -198,7 +198,6 @@ fn training_on_wide_rows() {
         "train wide.tow -o m.towm --max-passes 2 -q --method sgd",
         "train wide.tow -o m.towm --max-passes 2 -q --method pegasos",
         "path wide.tow --penalty l1 --loss logistic --points 3 --max-passes 3 -q --restart -o p",
-        "path wide.tow --penalty l2 --lambdas 1,0.1 --max-passes 2 -q --restart -o p",
     ] {
         check(&bench, line);
     }
