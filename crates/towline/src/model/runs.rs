@@ -216,7 +216,11 @@ mod tests {
             assert_eq!(runs.disk.is_some(), bytes < 1 << 20);
             for _ in 0..2 {
                 let mut seen = Vec::new();
-                runs.each(|one| Ok::<_, StoreError>(seen.push(*one))).unwrap();
+                let each = |one: &Kept| {
+                    seen.push(*one);
+                    Ok::<_, StoreError>(())
+                };
+                runs.each(each).unwrap();
                 let factor = if is_scaled { 0.5 } else { 1.0 };
                 assert!(seen.iter().zip(&expected).all(|(a, b)| *a == Kept { factor, ..*b }));
                 assert_eq!(seen.len(), expected.len());

@@ -100,13 +100,10 @@ impl Joined {
     }
 }
 
-/// The ids of a part, new ones by their number if columns will be.
-fn in_order(
-    keys: &Keys,
-    old: usize,
-    order: ColumnOrder,
-    budget: &Budget,
-) -> Result<(Box<dyn Iterator<Item = u32>>, Option<Reservation>), StoreError> {
+/// The ids of a part, new ones by their number if columns will be, and what pays for a list of them.
+type OrderedIds = (Box<dyn Iterator<Item = u32>>, Option<Reservation>);
+
+fn in_order(keys: &Keys, old: usize, order: ColumnOrder, budget: &Budget) -> Result<OrderedIds, StoreError> {
     let ids = 0..keys.len() as u32;
     if order != ColumnOrder::ByNumber {
         return Ok((Box::new(ids), None));
