@@ -57,7 +57,8 @@ impl Kept {
 /// What `features` features take at least; with less they are many runs, each of which has to have a buffer.
 pub fn least_bytes(features: u64) -> u64 {
     const MOST_ANYWAY: u64 = 1 << 20;
-    features.saturating_mul(size_of::<Kept>() as u64).min(MOST_ANYWAY + features / 64)
+    // A feature that waits, and as much again on its way to disk.
+    features.saturating_mul(2 * size_of::<Kept>() as u64).min(MOST_ANYWAY + features / 64)
 }
 
 /// Features that are put in order.
