@@ -95,6 +95,12 @@ fn the_elastic_net_has_the_optimum_of_dual_steps() {
 }
 
 #[test]
+fn non_negative_weights_have_the_optimum_of_dual_steps() {
+    check("non-negative", false);
+    check("non-negative", true);
+}
+
+#[test]
 fn groups_have_the_optimum_of_dual_steps() {
     check("group", false);
     check("group", true);

@@ -115,6 +115,12 @@ fn the_elastic_net_reaches_the_optimum_with_every_loss() {
 }
 
 #[test]
+fn non_negative_weights_reach_the_optimum_with_every_loss() {
+    check(&["non-negative"], false);
+    check(&["non-negative"], true);
+}
+
+#[test]
 fn groups_reach_the_optimum_with_every_loss() {
     check(&["group"], false);
 }

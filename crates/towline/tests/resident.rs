@@ -23,6 +23,7 @@ fn rows(columns: impl Fn(Vec<u64>) -> SharedColumns, weight: impl Fn(usize) -> f
         labels: labels.collect(),
         columns: columns((0..5 * ROWS).map(column).collect()),
         values: SharedValues::F32(Cells::shared(Arc::new(values))),
+        further: Vec::new(),
         weights: (0..ROWS).map(weight).collect(),
     })
     .unwrap()

@@ -79,6 +79,47 @@ fn sparse_penalties_of_the_squared_loss_agree_with_columns() {
     }
 }
 
+#[test]
+fn of_many_least_squares_solutions_the_shortest_is_found() {
+    // Two rows of three features: w = Xᵀ(XXᵀ)⁻¹y is the shortest solution.
+    let values = [1.0, 2.0, 0.5, -1.0, 1.0, 3.0];
+    let rows = towline::Rows::dense(values.to_vec(), 3, &[2.0, -1.0]).unwrap();
+    let (a, b, d) = (5.25, 2.5, 11.0);
+    let (u, v) = ((d * 2.0 + b) / (a * d - b * b), (-a - b * 2.0) / (a * d - b * b));
+    let wanted = [u - v, 2.0 * u + v, 0.5 * u + 3.0 * v];
+    let fit = towline::Fit::squared().penalty(towline::Regularizer::None).bias(0.0);
+    let model = fit.run(&rows).unwrap();
+    for (j, wanted) in wanted.iter().enumerate() {
+        let found = model.scores(&[(j as u64, 1.0)]).unwrap()[0];
+        assert!((found - wanted).abs() < 1e-9, "{j}: {found} for {wanted}");
+    }
+}
+
+#[test]
+fn non_negative_least_squares_agree_with_dual_steps() {
+    let rows = rows_for(loss("squared"), 200, 5);
+    let store = memory_store(&rows, 2);
+    for (name, ratio) in [("l1", 1.0), ("elastic-net", 0.3), ("l2", 0.0), ("none", 0.0)] {
+        for intercept in [false, true] {
+            let free = AnyPenalty::from_name(name, 4.0, ratio, None).unwrap();
+            let base = objective(loss("squared"), 1.0, 1.0, None);
+            let objective = Objective { penalty: free.clone().non_negative().unwrap(), intercept, ..base };
+            let gram = run(&store, &objective, Solver::Gram);
+            assert_eq!(gram.status, Status::Converged, "{name} {intercept}");
+            let dual =
+                train(store.clone(), &options(&objective, Solver::Dual, 1e-6), &Budget::unlimited(), &mut ()).unwrap();
+            let (a, b) = (gram.certificate.objective, dual.certificate.objective);
+            assert!((a - b).abs() <= 2e-6 * b, "{name} {intercept}: {a} {b}");
+            assert!((value(&rows, &objective, &gram.weights) - a).abs() <= 1e-9 * a, "{name} {intercept}");
+            assert!(gram.certificate.dual_objective <= b, "{name} {intercept}: {:?}", gram.certificate);
+            // The bound costs something here: without it the objective is less.
+            let free = run(&store, &Objective { penalty: free, ..objective.clone() }, Solver::Gram);
+            assert!(free.certificate.objective < a - 1e-3, "{name} {intercept}");
+            assert!(gram.weights[..COLUMNS].iter().all(|&w| w >= 0.0), "{name} {intercept}");
+        }
+    }
+}
+
 /// Columns from 1e-4 to 1e4: coordinate descent stands still on them.
 fn stretched(rows: &[PlainRow]) -> Vec<PlainRow> {
     let stretch = |(info, row): &PlainRow| {

@@ -93,6 +93,12 @@ impl Fit {
         self
     }
 
+    /// Whether weights may not be below 0, besides what the regularizer says. An intercept is free.
+    pub fn non_negative(mut self, yes: bool) -> Fit {
+        self.goal.penalty.non_negative = yes;
+        self
+    }
+
     /// The share of l1 in the elastic net; the rest is l2.
     pub fn l1_ratio(mut self, share: f64) -> Fit {
         self.goal.penalty.l1_ratio = Some(share);

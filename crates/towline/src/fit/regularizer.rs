@@ -101,6 +101,7 @@ pub(super) struct PenaltySettings {
     pub lambda: Option<f64>,
     pub l1_ratio: Option<f64>,
     pub groups: Option<Groups>,
+    pub non_negative: bool,
 }
 
 /// A file of groups larger than this is not one.
@@ -134,7 +135,8 @@ impl PenaltySettings {
             None => None,
         };
         let (lambda, l1_ratio) = (self.lambda.unwrap_or(1.0), self.l1_ratio.unwrap_or(0.5));
-        Ok(AnyPenalty::from_name(name, lambda, l1_ratio, groups)?.for_outputs(outputs))
+        let penalty = AnyPenalty::from_name(name, lambda, l1_ratio, groups)?.for_outputs(outputs);
+        Ok(if self.non_negative { penalty.non_negative()? } else { penalty })
     }
 }
 

@@ -66,6 +66,7 @@ impl Rows {
             columns,
             values: T::shared(values),
             labels: labels.to_vec(),
+            further: Vec::new(),
             weights: vec![1.0; labels.len()],
         })
     }
@@ -88,6 +89,7 @@ impl Rows {
             columns: SharedColumns::Narrow(Cells::shared(Arc::new(indices.into()))),
             values: T::shared(values.into()),
             labels: labels.to_vec(),
+            further: Vec::new(),
             weights: vec![1.0; labels.len()],
         })
     }
@@ -99,7 +101,8 @@ impl Rows {
 
     /// The rows of a block. Those of weight 0 are left out, for which the others are copied.
     pub fn of(mut block: Block) -> Result<Rows, FitError> {
-        if block.labels().iter().any(|label| !label.is_finite()) {
+        let further = (0..block.rows()).flat_map(|i| block.further(i));
+        if block.labels().iter().chain(further).any(|label| !label.is_finite()) {
             return Err(SharedError::Shape("a label is not a finite number").into());
         }
         if block.weights().iter().any(|weight| !(weight.is_finite() && *weight >= 0.0)) {

@@ -8,7 +8,7 @@ use super::error::{FitError, refuse};
 use super::settings::Setting;
 use super::unfinished;
 use crate::budget::Budget;
-use crate::cv::{self, Comparison, Folds, Validated};
+use crate::cv::{self, Comparison, Folds, Split, Validated};
 use crate::engine::{Observer, TrainError, TrainOptions};
 use crate::evaluate::Metric;
 use crate::model::chances::Chances;
@@ -36,6 +36,7 @@ pub struct CrossValidation {
     split_groups: bool,
     repeats: u32,
     ordered: bool,
+    splits: Vec<Split>,
     metric: Option<Metric>,
     folder: Option<PathBuf>,
 }
@@ -51,6 +52,7 @@ impl Fit {
             split_groups: false,
             repeats: 1,
             ordered: false,
+            splits: Vec::new(),
             metric: None,
             folder: None,
         }
@@ -97,6 +99,12 @@ impl CrossValidation {
     /// Folds in the order of the input: each is tested by the rows that come after those that it was trained on.
     pub fn ordered(mut self, ordered: bool) -> CrossValidation {
         self.ordered = ordered;
+        self
+    }
+
+    /// Folds as the program has made them, by the numbers of rows in the input.
+    pub fn splits(mut self, splits: Vec<Split>) -> CrossValidation {
+        self.splits = splits;
         self
     }
 
@@ -209,6 +217,9 @@ impl CrossValidation {
     }
 
     fn make_folds(&self, data: &Data, budget: &Budget) -> Result<Folds, FitError> {
+        if !self.splits.is_empty() {
+            return Ok(Folds::given(self.splits.clone()));
+        }
         let by_group = data.is_grouped() && !self.split_groups;
         if self.stratify && by_group {
             return refuse(

@@ -51,6 +51,9 @@ pub fn store(rows: &Rows, blocks: usize) -> Arc<MemoryStore> {
 
 pub fn penalty(name: &str) -> AnyPenalty {
     let groups = GroupMap::new((0..=COLUMNS as u32).map(|column| column / 3).collect(), vec![1.3; 9]).unwrap();
+    if name == "non-negative" {
+        return AnyPenalty::from_name("elastic-net", 1.5, 0.6, None).unwrap().non_negative().unwrap();
+    }
     AnyPenalty::from_name(name, 1.5, 0.6, Some(groups)).unwrap()
 }
 

@@ -13,6 +13,8 @@ pub struct SharedRows {
     pub values: SharedValues,
     /// The target of each row.
     pub labels: Vec<f64>,
+    /// The targets of each row behind the first, side by side; none where there is one.
+    pub further: Vec<f64>,
     /// The weight of each row.
     pub weights: Vec<f64>,
 }
@@ -61,7 +63,7 @@ pub enum SharedError {
 impl Block {
     /// A block over arrays that stay where they are. Changing the block copies what it changes.
     pub fn over(rows: SharedRows) -> Result<Block, SharedError> {
-        let SharedRows { width, ends, columns, values, labels, weights } = rows;
+        let SharedRows { width, ends, columns, values, labels, further, weights } = rows;
         let (kind, count, values) = match values {
             SharedValues::F32(values) => (ValueKind::F32, values.len(), Values::F32(values)),
             SharedValues::F64(values) => (ValueKind::F64, values.len(), Values::F64(values)),
@@ -71,6 +73,10 @@ impl Block {
         }
         if labels.len() != ends.len() || weights.len() != ends.len() {
             return Err(SharedError::Shape("there is not one label and one weight for each row"));
+        }
+        let per_row = further.len().checked_div(ends.len()).unwrap_or(0);
+        if per_row * ends.len() != further.len() || per_row >= u32::MAX as usize {
+            return Err(SharedError::Shape("rows do not have as many targets as each other"));
         }
         if width.max(ends.len()) > u32::MAX as usize {
             return Err(SharedError::Shape("there are more than 2^32 - 1 rows or columns"));
@@ -90,7 +96,9 @@ impl Block {
                 Columns::Wide(columns)
             }
         };
-        let layout = Layout::new(dense, kind);
+        let layout = Layout::new(dense, kind).with_targets(per_row as u32 + 1);
+        let mut targets = ExtraTargets::new(per_row);
+        targets.push(&further);
         Ok(Block {
             layout,
             columns: width,
@@ -98,7 +106,7 @@ impl Block {
             indices,
             values,
             labels,
-            further: ExtraTargets::default(),
+            further: targets,
             weights,
             groups: Vec::new(),
             ids: Vec::new(),
@@ -144,7 +152,15 @@ mod tests {
         };
         let ends = vec![values.len() / 2, values.len()];
         let values = SharedValues::F32(Cells::shared(Arc::new(values)));
-        SharedRows { width: 3, ends, columns, values, labels: vec![5.0, 6.0], weights: vec![1.0, 2.0] }
+        SharedRows {
+            width: 3,
+            ends,
+            columns,
+            values,
+            labels: vec![5.0, 6.0],
+            further: Vec::new(),
+            weights: vec![1.0, 2.0],
+        }
     }
 
     fn narrow(columns: &[u32]) -> SharedColumns {
@@ -202,7 +218,7 @@ mod tests {
             let make = |columns| {
                 let ends = vec![values.len()];
                 let values = SharedValues::F64(Cells::shared(Arc::new(values.clone())));
-                Block::over(SharedRows { width: 50, ends, columns, values, labels: vec![0.0], weights: vec![1.0] }).unwrap()
+                Block::over(SharedRows { width: 50, ends, columns, values, labels: vec![0.0], further: Vec::new(), weights: vec![1.0] }).unwrap()
             };
             let (a, b) = (make(narrow(&columns)), make(wide(&columns.iter().map(|&c| u64::from(c)).collect::<Vec<_>>())));
             let w: Vec<f64> = (0..50).map(|j| f64::from(j).sin()).collect();

@@ -152,9 +152,10 @@ impl ProximalScan {
     fn dual_objective(&self, scanned: &Scanned) -> (f64, Option<f64>) {
         let Scanned { w, v, penalty, bias, intercept, width } = scanned;
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if matches!(penalty, AnyPenalty::None(_)) {
+        if let Some(unpaid) = penalty.unpaid(&v[..scanned.penalised()]) {
             let radius = 2.0 * norm(w);
-            return (self.duals[0] - radius * norm(v), Some(radius));
+            let free = norm(&v[scanned.penalised()..]);
+            return (self.duals[0] - radius * unpaid.hypot(free), Some(radius));
         }
         let constants = &v[v.len() - width..];
         if *intercept && constants.iter().any(|sum| sum.abs() > 1e-10 * self.dual_mass * bias) {

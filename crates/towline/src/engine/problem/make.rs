@@ -49,7 +49,7 @@ fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize, budget: &Budget) ->
             Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
         }
         _ => {
-            let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
+            let lazy = SoftThreshold::IDENTITY;
             Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
         }
     }
@@ -88,7 +88,7 @@ impl LossVisitor for WithLoss<'_> {
                 Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
             }
             _ => {
-                let lazy = SoftThreshold { threshold: 0.0, factor: 1.0 };
+                let lazy = SoftThreshold::IDENTITY;
                 Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
             }
         }

@@ -230,7 +230,7 @@ impl<P: ProxMap> Proximal<P> {
 
     /// Whether R bounds the dual variables, so that they can be scaled.
     fn is_bounded(&self) -> bool {
-        !matches!(self.penalty, AnyPenalty::None(_))
+        self.penalty.bounds_sums()
     }
 
     /// The multiples of all dual variables that a scan tries.

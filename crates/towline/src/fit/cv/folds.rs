@@ -3,7 +3,7 @@
 //! The fold of a row follows from a hash of its number, or of its group, and a seed: it is the same in every run, for
 //! any order of the rows in the store, and costs no memory. To stratify, each class has its own limits between folds,
 //! so that every fold has its share of every class. Folds in the order of rows are tested by what comes after the rows
-//! that were trained on.
+//! that were trained on. Folds that a program has made say of each row what it is for.
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -33,6 +33,43 @@ enum Deal {
     /// By their place in the input: the last rows are `count` parts of this size, each tested after all that come before
     /// it were trained on.
     Ordered { rows: u64, part: u64 },
+    /// As somebody else has dealt them out.
+    Given { splits: Vec<Split>, uses_every_row: bool },
+}
+
+/// The rows of one fold, by their place in the input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    rows: u64,
+    train: Vec<u64>,
+    test: Vec<u64>,
+}
+
+impl Split {
+    /// Trained on and tested by the rows with these numbers, out of so many.
+    /// None if a number is not below that.
+    pub fn new(rows: u64, train: &[u64], test: &[u64]) -> Option<Split> {
+        let bits = |numbers: &[u64]| {
+            let mut bits = vec![0u64; rows.div_ceil(64) as usize];
+            for &row in numbers {
+                *bits.get_mut((row / 64) as usize).filter(|_| row < rows)? |= 1 << (row % 64);
+            }
+            Some(bits)
+        };
+        Some(Split { rows, train: bits(train)?, test: bits(test)? })
+    }
+
+    /// Whether every row is either trained on or tested.
+    fn uses_every_row(&self) -> bool {
+        let mut pairs = self.train.iter().zip(&self.test);
+        let ones = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        pairs.all(|(train, test)| train & test == 0) && ones(&self.train) + ones(&self.test) == self.rows
+    }
+}
+
+/// Whether a row is among those with a bit.
+fn has(bits: &[u64], row: u64) -> bool {
+    bits.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
 }
 
 impl Folds {
@@ -67,6 +104,12 @@ impl Folds {
         Ok(Folds { count, deals: vec![Deal::Shuffled { seed, by_group: false, strata: strata.collect() }] })
     }
 
+    /// A fold for each split.
+    pub fn given(splits: Vec<Split>) -> Self {
+        let uses_every_row = splits.iter().all(Split::uses_every_row);
+        Folds { count: splits.len() as u32, deals: vec![Deal::Given { splits, uses_every_row }] }
+    }
+
     /// These and others after them, dealt out anew into as many folds.
     pub fn and(mut self, again: Folds) -> Folds {
         self.deals.extend(again.deals);
@@ -90,7 +133,11 @@ impl Folds {
 
     /// Whether every row is either trained on or tested.
     pub fn use_every_row(&self) -> bool {
-        self.deals.iter().all(|deal| matches!(deal, Deal::Shuffled { .. }))
+        self.deals.iter().all(|deal| match deal {
+            Deal::Shuffled { .. } => true,
+            Deal::Ordered { .. } => false,
+            Deal::Given { uses_every_row, .. } => *uses_every_row,
+        })
     }
 
     /// Whether a row is trained on in a fold.
@@ -98,6 +145,7 @@ impl Folds {
         match &self.deals[(fold / self.count) as usize] {
             shuffled @ Deal::Shuffled { .. } => shuffled.fold_of(info, self.count) != fold % self.count,
             Deal::Ordered { rows, part } => info.id < self.test_begin(fold, *rows, *part),
+            Deal::Given { splits, .. } => has(&splits[(fold % self.count) as usize].train, info.id),
         }
     }
 
@@ -110,6 +158,7 @@ impl Folds {
                 let is_last = fold % self.count + 1 == self.count;
                 info.id >= begin && (is_last || info.id < begin + part)
             }
+            Deal::Given { splits, .. } => has(&splits[(fold % self.count) as usize].test, info.id),
         }
     }
 
@@ -169,6 +218,22 @@ mod tests {
             assert_eq!(chosen(&|info| folds.tests_by(fold, info)), (begin..begin + 3).collect::<Vec<_>>());
         }
         assert!(!folds.use_every_row());
+    }
+
+    #[test]
+    fn given_folds_are_what_was_given() {
+        let split = |train: &[u64], test: &[u64]| Split::new(70, train, test).unwrap();
+        let (low, high): (Vec<u64>, Vec<u64>) = (0..70).partition(|id| id % 3 == 0);
+        let folds = Folds::given(vec![split(&low, &high), split(&high, &low)]);
+        let chosen = |keep: &dyn Fn(&RowInfo) -> bool| (0..70).filter(|&id| keep(&row(id))).collect::<Vec<u64>>();
+        assert_eq!(chosen(&|info| folds.trains_on(0, info)), low);
+        assert_eq!(chosen(&|info| folds.tests_by(0, info)), high);
+        assert_eq!(chosen(&|info| folds.trains_on(1, info)), high);
+        assert!(folds.use_every_row() && folds.count() == 2);
+        // A row that is left out, a row that is in both, and one that is not there.
+        assert!(!Folds::given(vec![split(&low[1..], &high)]).use_every_row());
+        assert!(!Folds::given(vec![split(&[0, 1], &(1..70).collect::<Vec<_>>())]).use_every_row());
+        assert_eq!(Split::new(70, &[70], &[]), None);
     }
 
     #[test]

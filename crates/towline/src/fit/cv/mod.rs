@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use collect::HeldOutScores;
-pub use folds::{Folds, TrainingRows};
+pub use folds::{Folds, Split, TrainingRows};
 pub use points::Point;
 
 use points::{best, simplest};

@@ -1,7 +1,10 @@
 //! Names become types here, and only here.
 use serde::{Deserialize, Serialize};
 
-use super::{ElasticNet, Group, GroupMap, L1, L2, NoPenalty, Nuclear, Penalty, PenaltyError, SoftThreshold, largest};
+use super::non_negative::highest;
+use super::{
+    ElasticNet, Group, GroupMap, L1, L2, NoPenalty, NonNegative, Nuclear, Penalty, PenaltyError, SoftThreshold, largest,
+};
 
 /// Any of the penalties, as named on the command line and in model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +21,8 @@ pub enum AnyPenalty {
     Group(Group),
     /// `nuclear`
     Nuclear(Nuclear),
+    /// `non-negative`
+    NonNegative(NonNegative),
     /// `none`
     None(NoPenalty),
 }
@@ -37,6 +42,7 @@ macro_rules! each {
             AnyPenalty::ElasticNet($penalty) => $body,
             AnyPenalty::Group($penalty) => $body,
             AnyPenalty::Nuclear($penalty) => $body,
+            AnyPenalty::NonNegative($penalty) => $body,
             AnyPenalty::None($penalty) => $body,
         }
     };
@@ -74,7 +80,38 @@ impl AnyPenalty {
             AnyPenalty::ElasticNet(_) => "elastic-net",
             AnyPenalty::Group(_) => "group",
             AnyPenalty::Nuclear(_) => "nuclear",
+            AnyPenalty::NonNegative(_) => "non-negative",
             AnyPenalty::None(_) => "none",
+        }
+    }
+
+    /// The same for weights that may not be below 0.
+    pub fn non_negative(self) -> Result<AnyPenalty, PenaltyError> {
+        let (lambda, l1_ratio) = match self {
+            AnyPenalty::L2(l2) => (l2.lambda, 0.0),
+            AnyPenalty::L1(l1) => (l1.lambda, 1.0),
+            AnyPenalty::ElasticNet(net) => (net.lambda, net.l1_ratio),
+            AnyPenalty::NonNegative(known) => (known.lambda, known.l1_ratio),
+            AnyPenalty::None(_) => (0.0, 1.0),
+            AnyPenalty::Group(_) | AnyPenalty::Nuclear(_) => {
+                return Err(PenaltyError::NonNegative { name: self.name() });
+            }
+        };
+        Ok(AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio }))
+    }
+
+    /// Whether it bounds Σ βx, so that dual variables can be scaled to that bound.
+    pub fn bounds_sums(&self) -> bool {
+        self.unpaid(&[]).is_none()
+    }
+
+    /// How far v is from what a penalty without a price for large weights permits; none for all others.
+    pub fn unpaid(&self, v: &[f64]) -> Option<f64> {
+        let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        match self {
+            AnyPenalty::None(_) => Some(norm(&mut v.iter().copied())),
+            AnyPenalty::NonNegative(bound) if bound.lambda == 0.0 => Some(norm(&mut v.iter().map(|v| v.max(0.0)))),
+            _ => None,
         }
     }
 
@@ -86,6 +123,7 @@ impl AnyPenalty {
             AnyPenalty::ElasticNet(penalty) => penalty.lambda,
             AnyPenalty::Group(penalty) => penalty.lambda,
             AnyPenalty::Nuclear(penalty) => penalty.lambda,
+            AnyPenalty::NonNegative(penalty) => penalty.lambda,
             AnyPenalty::None(_) => 0.0,
         }
     }
@@ -98,6 +136,7 @@ impl AnyPenalty {
             AnyPenalty::ElasticNet(penalty) => AnyPenalty::ElasticNet(ElasticNet { lambda, ..penalty }),
             AnyPenalty::Group(penalty) => AnyPenalty::Group(Group { lambda, ..penalty }),
             AnyPenalty::Nuclear(penalty) => AnyPenalty::Nuclear(Nuclear { lambda, ..penalty }),
+            AnyPenalty::NonNegative(penalty) => AnyPenalty::NonNegative(NonNegative { lambda, ..penalty }),
             AnyPenalty::None(penalty) => AnyPenalty::None(penalty),
         }
     }
@@ -109,6 +148,7 @@ impl AnyPenalty {
             // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part
             // is.
             AnyPenalty::ElasticNet(penalty) => [feasible, penalty.parts().0.feasible_scale(v)],
+            AnyPenalty::NonNegative(penalty) => [feasible, penalty.linear_part().feasible_scale(v)],
             _ => [feasible, feasible],
         }
     }
@@ -121,7 +161,8 @@ impl AnyPenalty {
             AnyPenalty::ElasticNet(penalty) if penalty.l1_ratio > 0.0 => Some(largest(v) / penalty.l1_ratio),
             AnyPenalty::Group(penalty) => Some(penalty.lambda / penalty.largest_scale(v)),
             AnyPenalty::Nuclear(penalty) => Some(penalty.largest(v)),
-            AnyPenalty::L2(_) | AnyPenalty::ElasticNet(_) | AnyPenalty::None(_) => None,
+            AnyPenalty::NonNegative(penalty) if penalty.l1_ratio > 0.0 => Some(highest(v) / penalty.l1_ratio),
+            AnyPenalty::L2(_) | AnyPenalty::ElasticNet(_) | AnyPenalty::NonNegative(_) | AnyPenalty::None(_) => None,
         }
     }
 
@@ -142,6 +183,10 @@ impl AnyPenalty {
         match self {
             AnyPenalty::ElasticNet(p) => format!("elastic-net penalty, lambda = {}, l1 ratio {}", p.lambda, p.l1_ratio),
             AnyPenalty::Group(p) => format!("group penalty of {} groups, lambda = {}", p.groups.count(), p.lambda),
+            AnyPenalty::NonNegative(p) if p.lambda == 0.0 => "no penalty, weights from 0 on".to_string(),
+            AnyPenalty::NonNegative(p) => {
+                format!("elastic-net penalty, lambda = {}, l1 ratio {}, weights from 0 on", p.lambda, p.l1_ratio)
+            }
             AnyPenalty::None(_) => "no penalty".to_string(),
             other => format!("{} penalty, lambda = {}", other.name(), other.lambda()),
         }
@@ -155,13 +200,16 @@ impl AnyPenalty {
             AnyPenalty::L2(penalty) => (0.0, penalty.lambda),
             AnyPenalty::L1(penalty) => (penalty.lambda, 0.0),
             AnyPenalty::ElasticNet(penalty) => (penalty.parts().0.lambda, penalty.parts().1.lambda),
+            AnyPenalty::NonNegative(penalty) => penalty.parts(),
             AnyPenalty::None(_) => (0.0, 0.0),
             AnyPenalty::Group(_) | AnyPenalty::Nuclear(_) => return None,
         };
-        Some(match eta.is_finite() {
-            true => SoftThreshold { threshold: eta * l1, factor: 1.0 / (1.0 + eta * l2) },
-            false => SoftThreshold { threshold: l1, factor: 1.0 / l2 },
-        })
+        let (threshold, factor) = match eta.is_finite() {
+            true => (eta * l1, 1.0 / (1.0 + eta * l2)),
+            false => (l1, 1.0 / l2),
+        };
+        let below = if matches!(self, AnyPenalty::NonNegative(_)) { f64::INFINITY } else { threshold };
+        Some(SoftThreshold { threshold, below, factor })
     }
 }
 

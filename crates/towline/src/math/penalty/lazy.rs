@@ -1,6 +1,6 @@
 //! Proximal maps evaluated where a row asks for them, so that a visit costs what the row has, not what the model has.
 use super::group::shrinkage;
-use super::{AnyPenalty, Group, soft};
+use super::{AnyPenalty, Group};
 
 /// `w = prox_{ηR}(u)` for a u that it knows.
 pub trait ProxMap: Send {
@@ -23,19 +23,27 @@ pub trait LazyProx: ProxMap {
     fn moved(&mut self, j: usize, old: f64, new: f64);
 }
 
-/// `w_j = factor · soft(u_j, threshold)`: `l1`, `l2`, `elastic-net` and `none`.
+/// `w_j = factor · soft(u_j, threshold)`: `l1`, `l2`, `elastic-net` and `none`, and `non-negative`, for which u_j below 0
+/// becomes 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoftThreshold {
-    /// What is taken from |u_j|.
+    /// What is taken from u_j above 0.
     pub threshold: f64,
+    /// What is added to u_j below 0: the same, or as much as there is.
+    pub below: f64,
     /// What the rest is multiplied by.
     pub factor: f64,
+}
+
+impl SoftThreshold {
+    /// The map that leaves all as it is.
+    pub const IDENTITY: SoftThreshold = SoftThreshold { threshold: 0.0, below: 0.0, factor: 1.0 };
 }
 
 impl LazyProx for SoftThreshold {
     #[inline(always)]
     fn weight(&self, _j: usize, u: f64) -> f64 {
-        self.factor * soft(u, self.threshold)
+        self.factor * (u - u.clamp(-self.below, self.threshold))
     }
 
     #[inline(always)]

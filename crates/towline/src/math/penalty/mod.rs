@@ -11,6 +11,7 @@
 //! | `elastic-net` | λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²) | Σ max(0, \|v_j\| - λρ)² / (2λ(1-ρ)) | soft(u_j, ηλρ) / (1 + ηλ(1-ρ)) |
 //! | `group` | λ Σ_g ω_g ‖w_g‖ | 0 if ‖v_g‖ ≤ λω_g for all g, else ∞ | u_j max(0, 1 - ηλω_g/‖u_g‖) |
 //! | `nuclear` | λ‖W‖_*, the sum of singular values | 0 if the largest of V is ≤ λ, else ∞ | (U·G)_j, see [`nuclear`](Nuclear) |
+//! | `non-negative` | λ(ρ Σw_j + (1-ρ)/2 ‖w‖²) if w ≥ 0, else ∞ | Σ max(0, v_j - λρ)² / (2λ(1-ρ)) | max(0, u_j - ηλρ) / (1 + ηλ(1-ρ)) |
 //! | `none` | 0 | 0 if v = 0, else ∞ | u_j |
 //!
 //! With several outputs the weights of a feature lie side by side, and W has a row for each feature. All penalties but
@@ -28,6 +29,7 @@ mod l1;
 mod l2;
 mod lazy;
 mod matrix;
+mod non_negative;
 mod none;
 mod nuclear;
 mod parameter;
@@ -42,6 +44,7 @@ pub use l1::L1;
 pub use l2::L2;
 pub use lazy::{GroupShrinkage, LazyProx, ProxMap, SoftThreshold};
 pub use matrix::{MatrixProx, NuclearShrinkage, WholeRow};
+pub use non_negative::NonNegative;
 pub use none::NoPenalty;
 pub use nuclear::Nuclear;
 pub use parameter::PenaltyError;

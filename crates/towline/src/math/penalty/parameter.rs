@@ -20,6 +20,12 @@ pub enum PenaltyError {
         /// What was given.
         ratio: f64,
     },
+    /// A penalty of several weights together, with a bound for each.
+    #[error("`non_negative` is for the penalties l2, l1, elastic-net and none, not {name}")]
+    NonNegative {
+        /// The penalty.
+        name: &'static str,
+    },
     /// The penalty `group` without groups.
     #[error("the penalty group needs `groups(FILE)`, one group of features per line")]
     NoGroups,

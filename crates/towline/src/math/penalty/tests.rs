@@ -10,11 +10,12 @@ const COLUMNS: usize = 6;
 /// One of each penalty; a new one is tested by being added here.
 fn all(lambda: f64, l1_ratio: f64) -> Vec<AnyPenalty> {
     let groups = GroupMap::new(vec![0, 1, 0, 1, 2, 2], vec![1.0, 0.7, 2.0]).unwrap();
+    let bounded = [lambda, 0.0].map(|lambda| AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio }));
     let named = ["l2", "l1", "elastic-net", "group", "none"]
         .iter()
         .map(|name| AnyPenalty::from_name(name, lambda, l1_ratio, Some(groups.clone())).unwrap());
     let nuclear = AnyPenalty::from_name("nuclear", lambda, l1_ratio, None).unwrap();
-    named.chain([1, 2, 3, 6].map(|outputs| nuclear.clone().for_outputs(outputs))).collect()
+    named.chain(bounded).chain([1, 2, 3, 6].map(|outputs| nuclear.clone().for_outputs(outputs))).collect()
 }
 
 fn vector() -> impl Strategy<Value = Vec<f64>> {
@@ -58,6 +59,8 @@ fn naive(penalty: &AnyPenalty, w: &[f64]) -> f64 {
             p.lambda * (norm(w[0], w[2]) + 0.7 * norm(w[1], w[3]) + 2.0 * norm(w[4], w[5]))
         }
         AnyPenalty::Nuclear(p) => p.lambda * sum_of_singular_values(w, p.outputs as usize),
+        AnyPenalty::NonNegative(_) if w.iter().any(|&w| w < 0.0) => f64::INFINITY,
+        AnyPenalty::NonNegative(p) => p.lambda * (p.l1_ratio * l1 + 0.5 * (1.0 - p.l1_ratio) * dot(w, w)),
         AnyPenalty::None(_) => 0.0,
     }
 }
@@ -233,6 +236,8 @@ fn names_and_files_round_trip() {
     assert!(matches!(wrong("l1", 0.0, 0.5), PenaltyError::Lambda { .. }));
     assert!(matches!(wrong("elastic-net", 1.0, 1.5), PenaltyError::Ratio { .. }));
     assert!(matches!(wrong("group", 1.0, 0.5), PenaltyError::NoGroups));
+    let nuclear = AnyPenalty::from_name("nuclear", 1.0, 0.5, None).unwrap();
+    assert!(matches!(nuclear.non_negative(), Err(PenaltyError::NonNegative { name: "nuclear" })));
     assert!(GroupMap::new(vec![0, 2], vec![1.0, 1.0]).is_err());
     assert!(GroupMap::new(vec![0], vec![0.0]).is_err());
 }

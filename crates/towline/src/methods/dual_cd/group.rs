@@ -127,7 +127,7 @@ impl SmoothLossVisitor for ByColumnsOfBlocks<'_> {
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
             penalty => {
-                let link = Proximal::new(columns, task, curvature, SoftThreshold { threshold: 0.0, factor: 1.0 });
+                let link = Proximal::new(columns, task, curvature, SoftThreshold::IDENTITY);
                 let solver = ColumnsOfBlock::new(Coordinates::new(penalty, penalised), watch.clone());
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }

@@ -12,6 +12,7 @@ use crate::engine::{
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::order::Order;
+use crate::penalty::AnyPenalty;
 use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 
@@ -52,6 +53,10 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
         let given = start.len().min(columns + 1);
         w[..given].copy_from_slice(&start[..given]);
         let objective = task.objective.clone();
+        if matches!(objective.penalty, AnyPenalty::NonNegative(_)) {
+            let penalised = columns + usize::from(!objective.intercept);
+            w[..penalised].iter_mut().for_each(|w| *w = w.max(0.0));
+        }
         let (v, scan) = (vec![0.0; columns + 1], ProximalScan::default());
         ByColumns {
             bends,

@@ -48,6 +48,7 @@ pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
     match &objective.penalty {
         AnyPenalty::L1(_) | AnyPenalty::Group(_) => Ok(()),
         AnyPenalty::ElasticNet(net) if net.l1_ratio > 0.0 => Ok(()),
+        AnyPenalty::NonNegative(net) if net.parts().0 > 0.0 => Ok(()),
         _ => Err(ColumnsError::Penalty),
     }
 }

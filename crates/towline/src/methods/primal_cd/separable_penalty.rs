@@ -1,5 +1,5 @@
 //! What of the weights is moved together: single coordinates, or groups of them.
-use crate::penalty::{AnyPenalty, Group, soft};
+use crate::penalty::{AnyPenalty, Group};
 
 /// A penalty that is a sum over parts of the weights, each of which may be 0.
 pub trait SeparablePenalty: Send + Sync {
@@ -19,10 +19,12 @@ pub trait SeparablePenalty: Send + Sync {
     fn value(&self, part: u32, w: &[f64]) -> f64;
 }
 
-/// `a|w_j| + b/2 w_j²` for every column: `l1` and `elastic-net`.
+/// `a|w_j| + b/2 w_j²` for every column: `l1`, `elastic-net`, and `non-negative`, where w_j may not be below 0.
 pub struct Coordinates {
     columns: usize,
     a: f64,
+    /// What |w_j| costs below 0.
+    below: f64,
     b: f64,
 }
 
@@ -35,9 +37,11 @@ impl Coordinates {
         let (a, b) = match penalty {
             AnyPenalty::L1(l1) => (l1.lambda, 0.0),
             AnyPenalty::ElasticNet(both) => (both.parts().0.lambda, both.parts().1.lambda),
+            AnyPenalty::NonNegative(bounded) => bounded.parts(),
             other => unreachable!("{} is no sum over coordinates with a kink at 0", other.name()),
         };
-        Coordinates { columns, a, b }
+        let below = if matches!(penalty, AnyPenalty::NonNegative(_)) { f64::INFINITY } else { a };
+        Coordinates { columns, a, below, b }
     }
 }
 
@@ -53,17 +57,18 @@ impl SeparablePenalty for Coordinates {
 
     #[inline(always)]
     fn pull(&self, part: u32, v: &[f64]) -> f64 {
-        v[part as usize].abs() / self.a
+        let v = v[part as usize];
+        (v / self.a).max(-v / self.below)
     }
 
     #[inline(always)]
     fn prox(&self, _part: u32, step: f64, u: &mut [f64]) {
-        u[0] = soft(u[0], step * self.a) / (1.0 + step * self.b);
+        u[0] = (u[0] - u[0].clamp(-step * self.below, step * self.a)) / (1.0 + step * self.b);
     }
 
     fn value(&self, part: u32, w: &[f64]) -> f64 {
         let w = w[part as usize];
-        self.a * w.abs() + 0.5 * self.b * w * w
+        (self.a * w).max(if w < 0.0 { -w * self.below } else { 0.0 }) + 0.5 * self.b * w * w
     }
 }
 
@@ -137,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::penalty::{ElasticNet, GroupMap, L1, Penalty};
+    use crate::penalty::{ElasticNet, GroupMap, L1, NonNegative, Penalty};
 
     /// Sum, prox and domain of the parts are those of the whole penalty.
     fn agrees(penalty: &AnyPenalty, parts: &dyn SeparablePenalty, w: &[f64], step: f64) {
@@ -166,6 +171,9 @@ mod tests {
             agrees(&l1, &Coordinates::new(&l1, 9), &w, step);
             let net = AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio: 0.3 });
             agrees(&net, &Coordinates::new(&net, 9), &w, step);
+            let bounded = AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio: 0.3 });
+            let inside: Vec<f64> = w.iter().map(|w| w.abs()).collect();
+            agrees(&bounded, &Coordinates::new(&bounded, 9), &inside, step);
             let map = GroupMap::new(vec![2, 0, 1, 1, 0, 2, 2, 0, 2], vec![1.0, 0.5, 2.0]).unwrap();
             let group = Group { lambda, groups: map };
             agrees(&AnyPenalty::Group(group.clone()), &Groups::new(&group, 9), &w, step);

@@ -24,6 +24,8 @@ pub struct Factor {
     size: usize,
     scale: Vec<f64>,
     lower: Vec<f64>,
+    /// What was added to the unit diagonal.
+    jitter: f64,
     /// The next one is factored here.
     memory: MemBuffer,
     residual: Vec<f64>,
@@ -40,7 +42,7 @@ impl Factor {
     pub fn new(size: usize) -> Self {
         let scratch = cholesky_in_place_scratch::<f64>(size, Par::Seq, Default::default());
         let (scale, lower, residual) = (vec![1.0; size], vec![0.0; size * size], vec![0.0; size]);
-        Factor { size, scale, lower, memory: MemBuffer::new(scratch), residual }
+        Factor { size, scale, lower, jitter: 0.0, memory: MemBuffer::new(scratch), residual }
     }
 
     /// Columns of the matrix.
@@ -66,7 +68,14 @@ impl Factor {
                 break;
             }
         }
+        self.jitter = jitter;
         Ok(())
+    }
+
+    /// Whether the matrix that was factored is singular, up to rounding: then it has many solutions, or none.
+    pub fn is_singular(&self) -> bool {
+        let least = (0..self.size).map(|i| self.lower[i * self.size + i]).fold(f64::INFINITY, f64::min);
+        self.jitter > 0.0 || least * least <= 8.0 * f64::EPSILON * self.size as f64
     }
 
     fn try_with(&mut self, gram: &Gram, jitter: f64, watch: Option<&Watch>) -> Result<bool, TrainError> {

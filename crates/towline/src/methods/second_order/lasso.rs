@@ -1,5 +1,5 @@
 //! `min ½ (w - w⁰)ᵀA(w - w⁰) - p·(w - w⁰) + Σ λ_j |w_j|` for a matrix in memory: Lasso and elastic net of the squared
-//! loss, and of quadratic models at w⁰, where -p is the gradient.
+//! loss, also with w ≥ 0, and of quadratic models at w⁰, where -p is the gradient.
 //!
 //! Coordinate descent finds which weights are not 0 (Friedman et al. 2010, covariance updates); then the equations of
 //! those weights, with their signs, are solved exactly, and the step goes as far as no sign changes (feature-sign
@@ -35,6 +35,8 @@ pub struct Lasso<'a> {
     pub pull: &'a [f64],
     /// λ_j; 0 for a weight that is free.
     pub bounds: &'a [f64],
+    /// Whether no weight may be below 0.
+    pub non_negative: bool,
 }
 
 impl Lasso<'_> {
@@ -46,6 +48,9 @@ impl Lasso<'_> {
     pub fn solve(&self, w: &mut [f64], watch: Option<&Watch>) -> u64 {
         let is_over = || watch.is_some_and(|watch| watch.look().is_some());
         let size = w.len();
+        if self.non_negative {
+            w.iter_mut().for_each(|w| *w = w.max(0.0));
+        }
         let mut pull = vec![0.0; size];
         let (mut least, mut stalls, mut sweeps) = (f64::INFINITY, 0, 0);
         // Weights to start from, those of a problem nearby, mostly have their signs already.
@@ -98,6 +103,7 @@ impl Lasso<'_> {
         let noise = ROUNDING * (self.pull[j].abs() + self.diagonal(j) * step + self.bounds[j]);
         match w != 0.0 && self.diagonal(j) > 0.0 {
             true => (pull - self.bounds[j] * w.signum()).abs() / (1e3 * noise).max(f64::MIN_POSITIVE),
+            false if self.non_negative => (pull - self.bounds[j]) / noise.max(f64::MIN_POSITIVE),
             false => (pull.abs() - self.bounds[j]) / noise.max(f64::MIN_POSITIVE),
         }
     }
@@ -109,6 +115,7 @@ impl Lasso<'_> {
             return false;
         }
         let found = soft(pull[j] + diagonal * w[j], self.bounds[j]) / diagonal;
+        let found = if self.non_negative { found.max(0.0) } else { found };
         let (before, delta) = (w[j], found - w[j]);
         if delta != 0.0 {
             w[j] = found;
@@ -146,7 +153,7 @@ impl Lasso<'_> {
         }
         let crossing = |(&j, &to): (&usize, &f64)| {
             let from = w[j];
-            (self.bounds[j] > 0.0 && to * from <= 0.0).then(|| (from / (from - to), j))
+            ((self.bounds[j] > 0.0 || self.non_negative) && to * from <= 0.0).then(|| (from / (from - to), j))
         };
         let first = active.iter().zip(&found).filter_map(crossing).min_by(|a, b| a.0.total_cmp(&b.0));
         let t = first.map_or(1.0, |(t, _)| t);
@@ -185,14 +192,17 @@ mod tests {
             let most = linear[..5].iter().fold(0.0f64, |most, b| most.max(b.abs()));
             let mut bounds = vec![part * most; 6];
             bounds[5] = 0.0;
-            let lasso = Lasso { matrix: &gram, ridge: &[ridge; 6], centre: &[0.0; 6], pull: &linear, bounds: &bounds };
+            let (ridge, centre, non_negative) = (&[ridge; 6], &[0.0; 6], power % 2 == 0);
+            let lasso = Lasso { matrix: &gram, ridge, centre, pull: &linear, bounds: &bounds, non_negative };
             let mut w = vec![0.0; 6];
             lasso.solve(&mut w, None);
             let mut pull = vec![0.0; 6];
             lasso.refresh(&w, &mut pull);
+            prop_assert!(!non_negative || w.iter().all(|&w| w >= 0.0), "{w:?}");
             for j in 0..6 {
                 let noise = 1e-8 * (linear[j].abs() + most);
                 match w[j] == 0.0 {
+                    true if non_negative => prop_assert!(pull[j] <= bounds[j] + noise, "{j} {w:?} {pull:?}"),
                     true => prop_assert!(pull[j].abs() <= bounds[j] + noise, "{j} {w:?} {pull:?}"),
                     false => prop_assert!((pull[j] - bounds[j] * w[j].signum()).abs() <= noise, "{j} {w:?} {pull:?}"),
                 }

@@ -15,10 +15,15 @@ use super::rounded::Problem;
 use super::train::{l1_part, l2_part};
 use crate::engine::{Certificate, Watch};
 use crate::objective::Objective;
-use crate::penalty::{AnyPenalty, Penalty};
+use crate::penalty::{AnyPenalty, Penalty, Spectrum};
 
 /// Weights that are nearly 0 become 0 if the objective stays the same up to this part.
 const AS_GOOD: f64 = 1e-9;
+
+/// So many weights of a singular problem are the shortest solution, at most: eigenvectors take much longer than a factor.
+const MOST_SPECTRUM: usize = 1000;
+/// By how much, as a part of yᵀy, the objective of the shortest solution may seem to be larger: rounding.
+const AS_SHORT: f64 = 1e-12;
 
 /// The equations of one objective.
 pub struct LeastSquares {
@@ -125,9 +130,10 @@ impl LeastSquares {
                 Some(start) if start.len() == weights.len() => (0..size).map(|j| start[j * outputs + k]).collect(),
                 _ => vec![0.0; size],
             };
-            match l1_part(&self.penalty) {
-                0.0 => self.ridge(&mut factor, k, &mut w, watch),
-                bound => sweeps += self.sparse(bound, k, &mut w, watch),
+            let (bound, is_bounded) = (l1_part(&self.penalty), matches!(self.penalty, AnyPenalty::NonNegative(_)));
+            match bound == 0.0 && !is_bounded {
+                true => self.ridge(&mut factor, k, &mut w, watch),
+                false => sweeps += self.sparse((bound, is_bounded), k, &mut w, watch),
             }
             let (certificate, v) = self.certify(&w, self.sides(k, &w));
             certificates.push(certificate);
@@ -142,10 +148,10 @@ impl LeastSquares {
         Solved { weights, sums, certificate, sweeps }
     }
 
-    fn sparse(&self, bound: f64, k: usize, w: &mut [f64], watch: &Watch) -> u64 {
+    fn sparse(&self, (bound, non_negative): (f64, bool), k: usize, w: &mut [f64], watch: &Watch) -> u64 {
         let (bounds, centre) = (vec![bound; w.len()], vec![0.0; w.len()]);
-        let pull = &self.linear[k];
-        Lasso { matrix: &self.matrix, ridge: &self.ridge, centre: &centre, pull, bounds: &bounds }.solve(w, Some(watch))
+        let (matrix, ridge, pull) = (&self.matrix, &self.ridge, &self.linear[k]);
+        Lasso { matrix, ridge, centre: &centre, pull, bounds: &bounds, non_negative }.solve(w, Some(watch))
     }
 
     fn ridge(&self, factor: &mut Option<Factor>, k: usize, w: &mut [f64], watch: &Watch) {
@@ -158,6 +164,33 @@ impl LeastSquares {
         if let Some(factor) = factor {
             w.copy_from_slice(&self.linear[k]);
             factor.solve(&self.matrix, &self.ridge, w);
+            if factor.is_singular() && w.len() <= MOST_SPECTRUM {
+                self.shorten(k, w);
+            }
+        }
+    }
+
+    /// Replaces w by the shortest of all solutions, that of the pseudo-inverse, if its objective is no larger up to
+    /// rounding: where columns differ much in scale, eigenvalues of the small ones are lost.
+    fn shorten(&self, k: usize, w: &mut [f64]) {
+        let size = w.len();
+        let mut whole = vec![0.0; size * size];
+        for i in 0..size {
+            for j in 0..=i {
+                let entry = self.matrix.at(i, j) + if i == j { self.ridge[i] } else { 0.0 };
+                (whole[i * size + j], whole[j * size + i]) = (entry, entry);
+            }
+        }
+        let Spectrum { values, vectors, .. } = Spectrum::of(&whole, size);
+        let least = values.iter().fold(0.0, |most: f64, value| most.max(*value)) * f64::EPSILON * size as f64;
+        let mut short = vec![0.0; size];
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(size)).filter(|(value, _)| **value > least) {
+            let along: f64 = vector.iter().zip(&self.linear[k]).map(|(q, b)| q * b).sum();
+            short.iter_mut().zip(vector).for_each(|(w, q)| *w += along / value * q);
+        }
+        let objective = |w: &[f64]| self.penalty.value(w) + self.sides(k, w).loss;
+        if objective(&short) <= objective(w) + AS_SHORT * self.squares[k] {
+            w.copy_from_slice(&short);
         }
     }
 
@@ -216,16 +249,16 @@ impl LeastSquares {
     fn certify(&self, w: &[f64], Sides { loss, products, v }: Sides) -> (Certificate, Vec<f64>) {
         let objective = self.penalty.value(w) + loss;
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let (dual_objective, radius) = match &self.penalty {
-            AnyPenalty::L2(l2) => {
+        let (dual_objective, radius) = match (&self.penalty, self.penalty.unpaid(&v)) {
+            (AnyPenalty::L2(l2), _) => {
                 let apart = w.iter().zip(&v).map(|(w, v)| (l2.lambda * w - v).powi(2));
                 (objective - apart.sum::<f64>() / (2.0 * l2.lambda), None)
             }
-            AnyPenalty::None(_) => {
+            (_, Some(unpaid)) => {
                 let radius = 2.0 * norm(w);
-                (products - loss - radius * norm(&v), Some(radius))
+                (products - loss - radius * unpaid, Some(radius))
             }
-            penalty => {
+            (penalty, None) => {
                 let scales = penalty.dual_scales(&v);
                 let bound = |s: f64| s * products - s * s * loss - penalty.conjugate(&v, s);
                 (bound(scales[0]).max(bound(scales[1])), None)

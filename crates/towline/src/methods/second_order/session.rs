@@ -11,7 +11,6 @@ use crate::engine::{
 };
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
-use crate::penalty::AnyPenalty;
 use crate::solver::RowState;
 
 /// Time between two saves of the weights.
@@ -260,7 +259,7 @@ impl<'a> Session<'a> {
         let mut scan = ProximalScan::new(intercept.then_some(dual_sums));
         // Where the penalty binds Σ βx, multiples of the dual variables that are feasible are what counts. Without a
         // penalty there are none.
-        if !matches!(penalty, AnyPenalty::None(_)) {
+        if penalty.bounds_sums() {
             scan.set_scales(penalty.dual_scales(&sums[..w.len() - usize::from(intercept)]));
         }
         let (mut v, mut count) = (vec![0.0; w.len()], 0u64);

@@ -184,12 +184,13 @@ impl<L: RowLoss> Function for Sparse<'_, L> {
         let (ridge, bounds) = (self.part(part.ridge), self.part(self.bounds));
         let pull: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut to = from.clone();
-        Lasso { matrix: gram, ridge: &ridge, centre: &from, pull: &pull, bounds: &bounds }.solve(&mut to, watch);
+        let (ridge, centre, pull, bounds) = (&ridge, &from, &pull, &bounds);
+        Lasso { matrix: gram, ridge, centre, pull, bounds, non_negative: false }.solve(&mut to, watch);
         // What is promised holds at a minimum.
         watch.map_or(Ok(()), Watch::check)?;
         let step: Vec<f64> = to.iter().zip(&from).map(|(to, from)| to - from).collect();
         let mut curved = vec![0.0; step.len()];
-        gram.product(&ridge, &step, &mut curved);
+        gram.product(ridge, &step, &mut curved);
         let (mut promised, mut square) = (0.0, 0.0);
         for j in 0..step.len() {
             let kink = bounds[j] * (to[j].abs() - from[j].abs());

@@ -28,6 +28,7 @@ pub fn l2_part(penalty: &AnyPenalty) -> f64 {
     match penalty {
         AnyPenalty::L2(penalty) => penalty.lambda,
         AnyPenalty::ElasticNet(penalty) => penalty.parts().1.lambda,
+        AnyPenalty::NonNegative(penalty) => penalty.parts().1,
         _ => 0.0,
     }
 }
