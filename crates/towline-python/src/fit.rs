@@ -33,8 +33,11 @@ pub struct Problem<'py> {
     /// Whether its weight is free of the penalty.
     intercept: bool,
     penalty: String,
+    /// λ; a path has several of its own.
     strength: f64,
     l1_ratio: f64,
+    /// Whether no weight may be below 0.
+    non_negative: bool,
     /// The group of each column and of the constant feature, and what groups weigh.
     groups: Option<(Vec<u32>, Vec<f64>)>,
     /// Losses are cut off at 1 + this.
@@ -45,6 +48,8 @@ pub struct Problem<'py> {
     multiclass: String,
     /// Whether, one against the rest, the weight of a class counts just where it is the positive one, as in LIBLINEAR.
     own_weight_only: bool,
+    /// What the targets of a row are called, where there are several in one objective.
+    several: Vec<String>,
     /// Dual variables and weights of an earlier run of the same models.
     start: Option<Vec<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>>,
 }
@@ -52,10 +57,15 @@ pub struct Problem<'py> {
 impl Problem<'_> {
     /// The library's fit of it.
     pub fn fit(&self) -> PyResult<Fit> {
+        Ok(self.fit_without_strength()?.lambda(self.strength))
+    }
+
+    /// The same without a strength of the penalty.
+    pub fn fit_without_strength(&self) -> PyResult<Fit> {
         let loss = AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?;
         let regularizer: Regularizer = self.penalty.parse().or_raise()?;
-        let fit = Fit::new().loss(loss).c(self.c).penalty(regularizer).lambda(self.strength).targets(self.targets()?);
-        let mut fit = fit.own_weight_only(self.own_weight_only);
+        let fit = Fit::new().loss(loss).c(self.c).penalty(regularizer).targets(self.targets()?);
+        let mut fit = fit.own_weight_only(self.own_weight_only).non_negative(self.non_negative);
         fit = if self.intercept { fit.intercept(true) } else { fit.bias(self.bias) };
         if regularizer == Regularizer::ElasticNet {
             fit = fit.l1_ratio(self.l1_ratio);
@@ -79,6 +89,9 @@ impl Problem<'_> {
     }
 
     fn targets(&self) -> PyResult<Targets> {
+        if !self.several.is_empty() {
+            return Ok(Targets::Several { names: self.several.clone() });
+        }
         let Some(classes) = &self.classes else { return Ok(Targets::Numbers) };
         let ways = Multiclass::ALL.map(|way| (way.name(), way));
         let multiclass = choose("multi_class", &self.multiclass, &ways)?;
@@ -179,14 +192,20 @@ pub fn data_of(data: &Bound<'_, PyAny>) -> PyResult<Data> {
     }
 }
 
+/// The rows of a Python object for a problem, which may have one target for each.
+fn data_for(data: &Bound<'_, PyAny>, problem: &Problem<'_>) -> PyResult<Data> {
+    let data = data_of(data)?;
+    let targets = data.store().shape().layout.targets;
+    if targets > 1 && targets as usize != problem.several.len() {
+        return Err(bad_value(format!("rows have {targets} targets, and estimators predict one; pack with one label")));
+    }
+    Ok(data)
+}
+
 /// Trains on rows in memory or on a store.
 #[pyfunction]
 pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limits: Limits) -> PyResult<Fitted> {
-    let data = data_of(data)?;
-    let targets = data.store().shape().layout.targets;
-    if targets > 1 {
-        return Err(bad_value(format!("rows have {targets} targets, and estimators predict one; pack with one label")));
-    }
+    let data = data_for(data, &problem)?;
     let stop = Stop::default();
     let budget = limits.budget(&data);
     let fit = limits.set(problem.fit()?, &budget, &stop)?;
@@ -198,23 +217,49 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
             prepared.fitted(prepared.begin()?.train(&mut watch)?)
         })
         .or_raise()?;
-    let (width, solver) = (fitted.width(), fitted.solver().unwrap_or(Solver::Dual).name());
-    let (gap, objective) = (fitted.gap(), fitted.objective_value());
-    let (model, state) = fitted.into_parts();
-    let vector = |numbers: Vec<f64>| PyArray1::from_vec(py, numbers).unbind();
-    let start = state.into_iter().map(|state| (vector(state.duals), vector(state.weights))).collect();
-    let header = &model.header;
-    Ok(Fitted {
-        width,
-        start,
-        status: header.status.name(),
-        objective,
-        gap,
-        passes: header.cost.passes,
-        sweeps: header.cost.sweeps,
-        solver,
-        bytes_read: header.cost.bytes_read,
-        raised: watch.raised,
-        model: Py::new(py, Model::from(model))?,
-    })
+    Fitted::new(py, fitted, watch.raised)
+}
+
+/// Trains a model for each strength of the penalty, in their order, each from where the one before has ended.
+#[pyfunction]
+pub fn path(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    problem: Problem<'_>,
+    limits: Limits,
+    strengths: Vec<f64>,
+) -> PyResult<Vec<Fitted>> {
+    let data = data_for(data, &problem)?;
+    let (stop, budget) = (Stop::default(), limits.budget(&data));
+    let path = limits.set(problem.fit_without_strength()?, &budget, &stop)?.path().lambdas(strengths);
+    let mut watch = Watch::new(limits.callback, stop);
+    let found = py.detach(|| path.run_with(&data, &mut watch)).or_raise()?;
+    match watch.raised {
+        Some(error) => Err(error),
+        None => found.into_iter().map(|fitted| Fitted::new(py, fitted, None)).collect(),
+    }
+}
+
+impl Fitted {
+    fn new(py: Python<'_>, fitted: towline::Fitted, raised: Option<PyErr>) -> PyResult<Self> {
+        let (width, solver) = (fitted.width(), fitted.solver().unwrap_or(Solver::Dual).name());
+        let (gap, objective) = (fitted.gap(), fitted.objective_value());
+        let (model, state) = fitted.into_parts();
+        let vector = |numbers: Vec<f64>| PyArray1::from_vec(py, numbers).unbind();
+        let start = state.into_iter().map(|state| (vector(state.duals), vector(state.weights))).collect();
+        let header = &model.header;
+        Ok(Fitted {
+            width,
+            start,
+            status: header.status.name(),
+            objective,
+            gap,
+            passes: header.cost.passes,
+            sweeps: header.cost.sweeps,
+            solver,
+            bytes_read: header.cost.bytes_read,
+            raised,
+            model: Py::new(py, Model::from(model))?,
+        })
+    }
 }

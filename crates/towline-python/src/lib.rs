@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use crate::errors::StoreError;
     #[pymodule_export]
-    use crate::fit::{Fitted, train};
+    use crate::fit::{Fitted, path, train};
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

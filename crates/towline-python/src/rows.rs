@@ -19,18 +19,25 @@ type Floats<'py> = Option<PyReadonlyArray1<'py, f64>>;
 #[pymethods]
 impl Rows {
     /// The values of a C-contiguous table, flattened; rows of weight 0 are left out, for which the others are copied.
+    /// `further` has the targets behind the first, those of a row side by side.
     #[staticmethod]
-    #[pyo3(signature = (values, width, labels=None, weights=None))]
-    fn dense(values: &Bound<'_, PyAny>, width: usize, labels: Floats<'_>, weights: Floats<'_>) -> PyResult<Self> {
+    #[pyo3(signature = (values, width, labels=None, weights=None, further=None))]
+    fn dense(
+        values: &Bound<'_, PyAny>,
+        width: usize,
+        labels: Floats<'_>,
+        weights: Floats<'_>,
+        further: Floats<'_>,
+    ) -> PyResult<Self> {
         let values = shared_values(values)?;
         let rows = count(&values).checked_div(width).unwrap_or(0);
         let ends = (1..=rows).map(|row| row * width).collect();
-        Rows::new(width, ends, SharedColumns::All, values, labels, weights)
+        Rows::new(width, ends, (SharedColumns::All, values), (labels, weights, further))
     }
 
     /// The arrays of a CSR matrix.
     #[staticmethod]
-    #[pyo3(signature = (values, columns, starts, width, labels=None, weights=None))]
+    #[pyo3(signature = (values, columns, starts, width, labels=None, weights=None, further=None))]
     fn sparse(
         values: &Bound<'_, PyAny>,
         columns: &Bound<'_, PyAny>,
@@ -38,6 +45,7 @@ impl Rows {
         width: usize,
         labels: Floats<'_>,
         weights: Floats<'_>,
+        further: Floats<'_>,
     ) -> PyResult<Self> {
         let columns = if let Ok(narrow) = columns.extract::<PyReadonlyArray1<'_, i32>>() {
             if width > i32::MAX as usize {
@@ -54,7 +62,7 @@ impl Rows {
         } else {
             ends(starts.extract::<PyReadonlyArray1<'_, i64>>()?.as_array().iter().copied())?
         };
-        Rows::new(width, ends, columns, shared_values(values)?, labels, weights)
+        Rows::new(width, ends, (columns, shared_values(values)?), (labels, weights, further))
     }
 
     /// Rows and columns.
@@ -89,17 +97,16 @@ impl Rows {
     fn new(
         width: usize,
         ends: Vec<usize>,
-        columns: SharedColumns,
-        values: SharedValues,
-        labels: Floats<'_>,
-        weights: Floats<'_>,
+        (columns, values): (SharedColumns, SharedValues),
+        (labels, weights, further): (Floats<'_>, Floats<'_>, Floats<'_>),
     ) -> PyResult<Self> {
         let rows = ends.len();
         let list = |given: Floats<'_>, otherwise: f64| {
             given.map_or_else(|| vec![otherwise; rows], |array| array.as_array().to_vec())
         };
         let (labels, weights) = (list(labels, 0.0), list(weights, 1.0));
-        let rows = SharedRows { width, ends, columns, values, labels, weights };
+        let further = further.map_or_else(Vec::new, |array| array.as_array().to_vec());
+        let rows = SharedRows { width, ends, columns, values, labels, further, weights };
         Ok(Rows { rows: towline::Rows::over(rows).or_raise()? })
     }
 

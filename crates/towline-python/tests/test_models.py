@@ -43,8 +43,29 @@ def test_one_against_the_rest():
         np.testing.assert_allclose(ours.coef_[number], theirs.coef_[0], atol=1e-5)
         np.testing.assert_allclose(ours.intercept_[number], theirs.intercept_[0], atol=1e-5)
     np.testing.assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0)
-    with pytest.raises(ValueError, match="needs the l2 penalty"):
-        towline.LogisticRegression(multi_class="multinomial", l1_ratio=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize("how", [{}, {"l1_ratio": 1.0}, {"l1_ratio": 0.4}, {"C": np.inf}])
+def test_softmax_has_a_free_intercept_with_every_penalty(how):
+    X, y = load_iris(return_X_y=True)
+    theirs = linear_model.LogisticRegression(solver="saga" if "l1_ratio" in how else "lbfgs", tol=1e-9, max_iter=100_000, **how).fit(X, y)
+    ours = towline.LogisticRegression(tol=1e-9, max_iter=1000, **how).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    if "C" in how:
+        np.testing.assert_allclose(ours.coef_.sum(axis=0), 0.0, atol=1e-9)
+    else:
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+def test_liblinear_penalises_the_intercept():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :3]
+    how = {"solver": "liblinear", "intercept_scaling": 2.0, "C": 0.1}
+    theirs = linear_model.LogisticRegression(tol=1e-10, max_iter=100_000, **how).fit(X, y)
+    ours = towline.LogisticRegression(tol=1e-9, **how).fit(X, y)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4)
 
 
 CLASSIFIERS = [

@@ -20,6 +20,13 @@ CLASSES = [
     towline.LinearSVR,
     towline.RampSVC,
     towline.StreamClassifier,
+    towline.LassoCV,
+    towline.ElasticNetCV,
+    towline.RidgeCV,
+    towline.LogisticRegressionCV,
+    towline.RidgeClassifier,
+    towline.MultiTaskLasso,
+    towline.MultiTaskElasticNet,
 ]
 
 

@@ -201,7 +201,8 @@ class TestSolver:
         for name, model in found.items():
             assert model.objective_ == pytest.approx(best, rel=1e-5)
             own = ("dual", "columns", "gram", "newton", "multipliers")
-            assert model.solver_ == name if name in own else model.solver_ in own
+            assert model.optimizer_ == name if name in own else model.optimizer_ in own
+            assert model.solver_ == (model.optimizer_ if name == "auto" else name)
         with pytest.raises(ValueError, match=f"the solver {cannot} cannot minimise"):
             clone(estimator).set_params(solver=cannot).fit(X, y)
 

@@ -6,8 +6,13 @@ enter memory. ``tol`` is the relative duality gap: the objective is at most that
 
 from ._native import VERSION, StoreError
 from .linear import ElasticNet, GroupLasso, Lasso, Ridge
+from .linear_cv import ElasticNetCV, LassoCV, RidgeCV
 from .logistic import LogisticRegression
+from .logistic_cv import LogisticRegressionCV
 from .model import Model, read_model
+from .multitask import MultiTaskElasticNet, MultiTaskLasso
+from .ridge_classifier import RidgeClassifier
+from .sparse_paths import enet_path, lasso_path
 from .store import Store, pack
 from .stream import StreamClassifier
 from .svm import LinearSVC, LinearSVR, RampSVC
@@ -16,18 +21,27 @@ from .validation import cv
 
 __all__ = [
     "ElasticNet",
+    "ElasticNetCV",
     "GroupLasso",
     "Lasso",
+    "LassoCV",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "Model",
+    "MultiTaskElasticNet",
+    "MultiTaskLasso",
     "RampSVC",
     "Ridge",
+    "RidgeCV",
+    "RidgeClassifier",
     "Store",
     "StoreError",
     "StreamClassifier",
     "cv",
+    "enet_path",
+    "lasso_path",
     "load_trace",
     "pack",
     "read_model",

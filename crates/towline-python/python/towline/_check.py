@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from numbers import Integral, Real
 from typing import Any
 
@@ -36,6 +37,15 @@ def choice(estimator, name: str, choices: tuple) -> Any:
         known = f"not one of {', '.join(map(repr, choices))}" if len(choices) > 1 else f"not supported; leave it at {choices[0]!r}"
         raise ValueError(f"{name}={value!r} is {known}")
     return value
+
+
+def threads(n_jobs) -> int | None:
+    """How many threads ``n_jobs`` means: below 0, all but so many; without it, the library's choice."""
+    if n_jobs is None:
+        return None
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r} is neither None nor a whole number other than 0")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def seed(random_state) -> int:

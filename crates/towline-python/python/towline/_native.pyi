@@ -13,7 +13,11 @@ class StoreError(Exception): ...
 class Rows:
     @staticmethod
     def dense(
-        values: NDArray[Any], width: int, labels: NDArray[np.float64] | None = None, weights: NDArray[np.float64] | None = None
+        values: NDArray[Any],
+        width: int,
+        labels: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        further: NDArray[np.float64] | None = None,
     ) -> Rows: ...
     @staticmethod
     def sparse(
@@ -23,6 +27,7 @@ class Rows:
         width: int,
         labels: NDArray[np.float64] | None = None,
         weights: NDArray[np.float64] | None = None,
+        further: NDArray[np.float64] | None = None,
     ) -> Rows: ...
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -83,8 +88,16 @@ class Fitted:
     raised: BaseException | None
 
 def train(data: Rows | Store, problem: dict[str, Any], limits: dict[str, Any]) -> Fitted: ...
+def path(
+    data: Rows | Store, problem: dict[str, Any], limits: dict[str, Any], strengths: list[float]
+) -> list[Fitted]: ...
 def cross_validate(
-    data: Rows | Store, problems: list[dict[str, Any]], limits: dict[str, Any], folds: int, stratify: bool
+    data: Rows | Store,
+    problems: list[dict[str, Any]],
+    limits: dict[str, Any],
+    folds: int | list[tuple[NDArray[np.uint64], NDArray[np.uint64]]],
+    stratify: bool = False,
+    metric: str | None = None,
 ) -> str: ...
 def learn(
     data: Any, arguments: dict[str, Any], start: Model | None = None

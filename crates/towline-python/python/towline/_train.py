@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._check import choice, number, seed, whole
+from ._check import choice, number, seed, threads, whole
 from ._size import size_bytes
 from .progress import reporting
 
 #: Ways to the optimum, by the names that they have on the command line.
 SOLVERS = ("auto", "dual", "columns", "gram", "newton", "multipliers")
+
+#: Losses with a slope and a curvature everywhere.
+SMOOTH = ("logistic", "squared-hinge", "squared-epsilon-insensitive", "huber")
+#: Tables of up to so many values are small; and no gap below this is asked for without being wanted.
+SMALL, LEAST_GOAL = 1 << 20, 1e-13
 
 #: What the library wants to know of a model, and what it takes if an estimator says nothing.
 PROBLEM = {
@@ -25,11 +31,13 @@ PROBLEM = {
     "penalty": "l2",
     "strength": 1.0,
     "l1_ratio": 0.5,
+    "non_negative": False,
     "groups": None,
     "truncate": None,
     "classes": None,
     "multiclass": "ovr",
     "own_weight_only": False,
+    "several": [],
     "start": None,
 }
 
@@ -43,14 +51,15 @@ class Fit:
         self.limits = {
             # With 0, all passes are made: rounding may show a gap of 0 before the weights have their last digits.
             "tolerance": self.tolerance or -1.0,
-            "max_passes": whole(estimator, "max_iter", 1) if max_passes is None else max_passes,
+            "max_passes": whole(estimator, "max_iter", 0) if max_passes is None else max_passes,
             "max_seconds": None,
             "solver": _solver(estimator),
             "seed": seed(getattr(estimator, "random_state", None)),
             "memory": size_bytes(estimator.memory),
-            "threads": None,
+            "threads": threads(getattr(estimator, "n_jobs", None)),
             "keep_start": bool(getattr(estimator, "warm_start", False)),
         }
+        self.asked = estimator.solver
         self.fitted: list[_native.Fitted] = []
         self.sizes: list[tuple] = []
 
@@ -58,9 +67,21 @@ class Fit:
         """Trains on rows or a store, with ``warm_start`` from where the last fit of this target ended."""
         size = _size(data, problem)
         problem = {**PROBLEM, **problem, "start": self._start(size, target)}
+        limits = {**self.limits, "tolerance": self._goal(data, problem)}
         with reporting(self.estimator, self.tolerance) as callback:
-            self.fitted.append(_native.train(data, problem, {**self.limits, "callback": callback}))
+            self.fitted.append(_native.train(data, problem, {**limits, "callback": callback}))
         self.sizes.append(size)
+
+    def _goal(self, data, problem: dict) -> float:
+        """The gap at which training ends: ``tol``, or less where a few more digits are nearly free.
+
+        scikit-learn's ``tol`` bounds a gradient, whose square is about the gap; programs that compare weights rely on that. Newton's method doubles
+        the digits with every step, so that small tables have them for the price of a step, where memory is not limited.
+        """
+        goal = self.limits["tolerance"]
+        is_small = self.limits["memory"] is None and isinstance(data, _native.Rows) and data.shape[0] * data.shape[1] <= SMALL
+        is_smooth = problem["loss"] in SMOOTH and problem["truncate"] is None
+        return max(min(goal, goal * goal), LEAST_GOAL) if is_small and is_smooth and goal > LEAST_GOAL else goal
 
     def _start(self, size: tuple, target: int):
         earlier = getattr(self.estimator, "_earlier", [])
@@ -79,8 +100,8 @@ class Fit:
         """What was learnt."""
         return [fitted.model for fitted in self.fitted]
 
-    def finish(self, factor: float = 1.0) -> None:
-        """Tells the estimator how it went; ``factor`` brings the library's objective to that of the estimator.
+    def finish(self, factors: list[float] | None = None) -> None:
+        """Tells the estimator how it went; ``factors`` bring the library's objectives to those of the estimator.
 
         Then warns of an early end, or goes on with what interrupted training: the estimator is fitted by now.
         """
@@ -88,22 +109,26 @@ class Fit:
         if self.limits["keep_start"]:
             estimator._earlier = [(size, run.start) for size, run in zip(self.sizes, fitted)]
         estimator.gap_ = max(model.gap for model in fitted)
-        estimator.objective_ = factor * sum(model.objective for model in fitted)
+        estimator.objective_ = sum(factor * model.objective for factor, model in zip(factors or [1.0] * len(fitted), fitted))
         estimator.passes_ = max(model.passes for model in fitted)
         estimator.bytes_read_ = max(model.bytes_read for model in fitted)
-        estimator.n_iter_ = max(max(model.sweeps, 1) for model in fitted)
-        estimator.solver_ = fitted[0].solver
+        most = self.limits["max_passes"]
+        estimator.n_iter_ = estimator._iterations([min(max(model.sweeps, 1), most) for model in fitted])
+        estimator.optimizer_ = fitted[0].solver
+        estimator.solver_ = self.asked if self.asked in estimator._their_solvers else fitted[0].solver
         ends = [model.status for model in fitted if model.status != "converged"]
+        if self.tolerance and estimator.gap_ <= self.tolerance and set(ends) <= {"out-of-passes"}:
+            ends = []
         estimator.status_ = ends[0] if ends else "converged"
         if self.raised is not None:
             raise self.raised
         if self.tolerance and estimator.status_ in ("out-of-passes", "out-of-time"):
             # The scale of columns is all the same to other solvers.
-            scale = ", or scale the features" if estimator.solver_ in ("dual", "columns") else ""
+            scale = ", or scale the features" if estimator.optimizer_ in ("dual", "columns") else ""
             warnings.warn(
                 f"{type(estimator).__name__} ended after {self.limits['max_passes']} passes with a relative duality gap of "
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "
-                f"optimum. Increase max_iter or tol{scale}.",
+                f"optimum. Increase max_iter or tol{scale}. {_failed(estimator, self.asked, estimator.n_iter_)}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -118,4 +143,21 @@ def _solver(estimator) -> str:
 def _size(data, problem: dict) -> tuple:
     """What has to be the same for a start: rows, features, and the classes, in the way that they are told apart."""
     rows = data.shape if isinstance(data, _native.Rows) else (data.rows, data.features)
-    return rows, problem.get("multiclass"), [name for _, name, _ in problem.get("classes") or []]
+    bound = bool(problem.get("non_negative"))
+    return rows, problem.get("multiclass"), [name for _, name, _ in problem.get("classes") or []], bound
+
+
+#: How scikit-learn says that a solver of its own has not converged: programs match these words.
+_FAILED = {
+    "lbfgs": "lbfgs failed to converge: lbfgs solver did not converge.",
+    "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+    "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
+    "newton-cholesky": "Newton solver did not converge after {iterations} iterations.",
+    "sag": "The max_iter was reached which means the coef_ did not converge.",
+    "saga": "The max_iter was reached which means the coef_ did not converge.",
+}
+
+
+def _failed(estimator, asked: str, iterations) -> str:
+    words = _FAILED.get(asked, estimator._failed_words)
+    return words.format(name=type(estimator).__name__, iterations=np.max(iterations))

@@ -17,6 +17,8 @@ class LinearEstimator(BaseEstimator):
 
     #: Solvers of scikit-learn's class of the same name, which are taken for compatibility.
     _their_solvers: tuple[str, ...] = ()
+    #: How a warning begins that says that a fit has not converged.
+    _failed_words = "{name} failed to converge."
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -29,26 +31,50 @@ class LinearEstimator(BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, **checks
         )
+        self._dtype = X.dtype if self._is_single(X) else np.dtype(np.float64)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
                 raise ValueError("sample weights are all zero; no row has a weight above 0")
         return X, y, sample_weight
 
+    def _is_single(self, X) -> bool:
+        """Whether weights are of single precision, as those of scikit-learn's class of the same name are for such rows."""
+        return X.dtype == np.float32
+
     def _store(self, X, y, sample_weight, reading: dict) -> _native.Store:
         """The store of a path. Labels and weights come from it."""
         if y is not None or sample_weight is not None:
             raise ValueError("labels and weights of a path or a store come from it; leave y and sample_weight out")
+        self._dtype = np.dtype(np.float64)
         return open_store(X, self.memory, reading)
+
+    def _constant(self) -> dict:
+        """An intercept free of the penalty, if there is one."""
+        return {"bias": 1.0, "intercept": True} if self.fit_intercept else {}
+
+    def _new_fit(self) -> Fit:
+        return Fit(self)
+
+    def _iterations(self, counts: list[int]):
+        """``n_iter_``, given that of each model."""
+        return max(counts)
 
     def _take(self, fit: Fit, *, from_store: bool, flat: bool = False) -> None:
         """Models become ``coef_`` and ``intercept_``; with ``flat``, a vector and a number."""
         self._models, self._from_store, self._flat = fit.models, from_store, flat
-        self.coef_, self.intercept_, names = coefficients(self._models, fit.fitted[0].width, flat)
+        names = self._set_weights(fit.fitted[0].width)
         if from_store:
             self.n_features_in_ = self.coef_.shape[-1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _set_weights(self, width: int | None) -> list[str] | None:
+        """Sets ``coef_`` and ``intercept_`` from the models, and returns the names of features if there are any."""
+        self.coef_, self.intercept_, names = coefficients(self._models, width, self._flat)
+        self.coef_ = self.coef_.astype(self._dtype, copy=False)
+        self.intercept_ = self.intercept_.astype(self._dtype, copy=False)
+        return names
 
     def _scores(self, X, reading: dict) -> np.ndarray:
         """A score for each row and each class or target."""
@@ -60,7 +86,7 @@ class LinearEstimator(BaseEstimator):
         checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "accept_large_sparse": True}
         # Files have as many features as were seen in them; others weigh nothing.
         X = check_array(X, **checks) if self._from_store else validate_data(self, X, reset=False, **checks)
-        return model.scores(X)
+        return model.scores(X).astype(np.result_type(X.dtype, self._dtype), copy=False)
 
     @property
     def model_(self) -> Model:
@@ -81,16 +107,21 @@ class LinearEstimator(BaseEstimator):
         return self.model_.to_sklearn()
 
     def __getstate__(self):
-        """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else."""
+        """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else.
+
+        Bytes, numbers and arrays are all that there is in it, so that skops needs to trust nothing but the class itself.
+        """
         state = super().__getstate__()
         if "_models" in state:
             state = {name: value for name, value in state.items() if name not in ("coef_", "intercept_")}
+            state["_models"] = [model.to_bytes() for model in self._models]
         return state
 
     def __setstate__(self, state):
         super().__setstate__(state)
         if "_models" in state:
-            self.coef_, self.intercept_, _ = coefficients(self._models, self.n_features_in_, self._flat)
+            self._models = [_native.Model.from_bytes(model) for model in state["_models"]]
+            self._set_weights(self.n_features_in_)
 
 
 def _no_reading(reading: dict) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from . import _native
 from ._rows import rows
@@ -23,7 +25,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
         Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
         """
-        fit = Fit(self)
+        fit = self._new_fit()
         data, problem = self._prepared(X, y, sample_weight, reading)
         fit.train(data, problem)
         self._take(fit, from_store=isinstance(data, _native.Store))
@@ -45,7 +47,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             data = rows(X, codes, sample_weight)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
+                "This solver needs samples of at least 2 classes in the data, but the data contains only one "
                 f"class: {self.classes_[0]!r}"
             )
         weights = self._class_weights(counts)
@@ -91,6 +93,19 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if len(self.classes_) == 2 and self.coef_.shape[0] == 2:
             self.coef_ = self.coef_[1:] - self.coef_[:1]
             self.intercept_ = self.intercept_[1:] - self.intercept_[:1]
+
+    def sparsify(self):
+        """Keeps ``coef_`` as a sparse matrix, which is smaller where most weights are 0."""
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self):
+        """Keeps ``coef_`` as an array again."""
+        check_is_fitted(self)
+        if sparse.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
 
     def decision_function(self, X, **reading) -> np.ndarray:
         """The score of each row: of the second of two classes, or of every class. ``X`` may be a path, as in ``fit``."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
+from scipy import sparse
 
 from ._check import choice, number, whole
 from ._train import Fit
 from .targets import LinearRegressor
 
-def _penalty(strength: float, l1_ratio: float) -> dict:
+
+def penalty_of(strength: float, l1_ratio: float) -> dict:
     """``strength (l1_ratio ‖w‖₁ + (1 - l1_ratio)/2 ‖w‖²)`` in the words of the library."""
     if strength == 0.0:
         return {"penalty": "none"}
@@ -22,8 +26,9 @@ def _penalty(strength: float, l1_ratio: float) -> dict:
 class Ridge(LinearRegressor):
     """Ridge regression, with the parameters and the objective of ``sklearn.linear_model.Ridge``.
 
-    Minimises ``‖y - Xw - b‖² + alpha ‖w‖²``. ``tol`` is the relative duality gap. ``copy_X`` is taken for compatibility and changes nothing.
-    ``solver``, ``memory`` and ``callback`` are as for :class:`towline.LinearSVC`; names of scikit-learn's solvers are taken as ``"auto"``.
+    Minimises ``‖y - Xw - b‖² + alpha ‖w‖²``, with ``positive=True`` for w ≥ 0. ``alpha`` may have a number for each target. ``tol`` is the relative duality gap. ``copy_X`` is taken for
+    compatibility and changes nothing. ``solver``, ``memory`` and ``callback`` are as for :class:`towline.LinearSVC`; names of scikit-learn's solvers are taken as ``"auto"``. Where many
+    weights are optimal, as for ``alpha=0`` and fewer rows than features, the shortest are found.
     """
 
     _several = True
@@ -57,30 +62,71 @@ class Ridge(LinearRegressor):
         self.callback = callback
 
     def _problem(self, width: int) -> dict:
-        choice(self, "positive", (False,))
-        alpha = number(self, "alpha", above=False)
+        choice(self, "positive", (True, False))
+        if self.positive and self.solver not in ("auto", "lbfgs", *OUR_SOLVERS):
+            raise ValueError(f"solver='{self.solver}' does not support positive fitting. Please set the solver to 'auto' or 'lbfgs'")
+        return {**self._constant(), "non_negative": self.positive}
+
+    def _for_target(self, problem: dict, target: int) -> dict:
         # The library's own penalty is ½‖w‖²: alpha goes to the other side.
-        return {**_constant(self), "c": 1.0 / alpha} if alpha > 0 else {**_constant(self), "penalty": "none"}
+        alpha = self._alphas[min(target, len(self._alphas) - 1)]
+        return {**problem, "c": 1.0 / alpha} if alpha > 0 else {**problem, "penalty": "none"}
 
     def _new_fit(self) -> Fit:
+        if isinstance(self.alpha, Real):
+            self._alphas = [number(self, "alpha", above=False)]
+        else:
+            self._alphas = [float(alpha) for alpha in np.ravel(self.alpha)]
+            if not all(np.isfinite(alpha) and alpha >= 0 for alpha in self._alphas):
+                raise ValueError(f"alpha={self.alpha!r} has a number that is not from 0 on")
         return Fit(self, max_passes=10_000 if self.max_iter is None else whole(self, "max_iter", 1))
 
-    def _factor(self) -> float:
-        return 2.0 * (self.alpha or 1.0)
+    def _check_targets(self, count: int) -> None:
+        if len(self._alphas) not in (1, count):
+            raise ValueError(f"Number of targets and number of penalties do not correspond: {len(self._alphas)} != {count}")
+
+    def _factors(self, count: int) -> list[float]:
+        alphas = self._alphas * count if len(self._alphas) == 1 else self._alphas
+        return [2.0 * (alpha or 1.0) for alpha in alphas]
 
 
-class _Sparse(LinearRegressor):
+class SparseRegressor(LinearRegressor):
     """What Lasso and its relatives share: mean losses."""
 
     _several = True
     _mean = True
+    _failed_words = "Objective did not converge. You might want to increase the number of iterations."
+
+    def fit(self, X, y=None, sample_weight=None, check_input=True, **reading):
+        """Fits to arrays, or to a path or a store, whose labels are then the numbers of the file.
+
+        ``check_input`` is taken for compatibility: arrays are always checked. Other keywords say how a file is read: ``label="price"`` and
+        the rest of ``towline.pack``.
+        """
+        return super().fit(X, y, sample_weight, **reading)
 
     def _problem(self, width: int) -> dict:
-        choice(self, "positive", (False,))
-        return {**_constant(self), **self._penalty(width)}
+        choice(self, "positive", (True, False))
+        return {**self._constant(), **self._penalty(width), "non_negative": self.positive}
+
+    @property
+    def sparse_coef_(self) -> sparse.csr_array:
+        """``coef_`` as a sparse matrix."""
+        return sparse.csr_array(np.atleast_2d(self.coef_))
+
+    def _iterations(self, counts: list[int]):
+        return counts[0] if len(counts) == 1 else counts
+
+    def _say_more(self, fit: Fit) -> None:
+        gaps = np.array([run.gap * run.objective for run in fit.fitted])
+        self.dual_gap_ = gaps if len(gaps) > 1 else gaps[0]
+
+    def _one_column(self) -> None:
+        super()._one_column()
+        self.intercept_ = np.atleast_1d(self.intercept_)
 
 
-class Lasso(_Sparse):
+class Lasso(SparseRegressor):
     """The Lasso, with the parameters and the objective of ``sklearn.linear_model.Lasso``.
 
     Minimises ``‖y - Xw - b‖² / (2n) + alpha ‖w‖₁``. ``tol`` is the relative duality gap. ``precompute``, ``copy_X`` and ``selection`` are taken for
@@ -121,10 +167,10 @@ class Lasso(_Sparse):
         self.callback = callback
 
     def _penalty(self, width: int) -> dict:
-        return _penalty(number(self, "alpha", above=False), 1.0)
+        return penalty_of(number(self, "alpha", above=False), 1.0)
 
 
-class ElasticNet(_Sparse):
+class ElasticNet(SparseRegressor):
     """The elastic net, with the parameters and the objective of ``sklearn.linear_model.ElasticNet``.
 
     Minimises ``‖y - Xw - b‖² / (2n) + alpha (l1_ratio ‖w‖₁ + (1 - l1_ratio)/2 ‖w‖²)``; the rest is as for :class:`Lasso`.
@@ -166,10 +212,10 @@ class ElasticNet(_Sparse):
         self.callback = callback
 
     def _penalty(self, width: int) -> dict:
-        return _penalty(number(self, "alpha", above=False), number(self, "l1_ratio", above=False, most=1.0))
+        return penalty_of(number(self, "alpha", above=False), number(self, "l1_ratio", above=False, most=1.0))
 
 
-class GroupLasso(_Sparse):
+class GroupLasso(SparseRegressor):
     """The group Lasso: features of a group come and go together.
 
     Minimises ``‖y - Xw - b‖² / (2n) + alpha Σ_g weights_g ‖w_g‖``.
@@ -218,9 +264,8 @@ class GroupLasso(_Sparse):
         return {"penalty": "group", "strength": number(self, "alpha"), "groups": groups}
 
 
-def _constant(estimator) -> dict:
-    """An intercept free of the penalty, if there is one."""
-    return {"bias": 1.0, "intercept": True} if estimator.fit_intercept else {}
+#: Names that are no solver of scikit-learn.
+OUR_SOLVERS = ("dual", "columns", "gram", "newton", "multipliers")
 
 
 def _groups(groups, weights, width: int) -> tuple[list[int], list[float]]:

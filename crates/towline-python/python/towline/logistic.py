@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.preprocessing import normalize
 
 from ._check import choice, number
 from .classes import LinearClassifier
-from .linear import _constant, _penalty
+from .linear import penalty_of
+
 
 class LogisticRegression(LinearClassifier):
     """Logistic regression, with the parameters and the objective of ``sklearn.linear_model.LogisticRegression``.
 
     Minimises ``C Σ log(1 + exp(-y_i (w·x_i + b))) + (1 - l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁``; the intercept is free of the penalty. ``C=np.inf`` is no
-    penalty at all. ``tol`` is the relative duality gap. ``dual`` and ``n_jobs`` are taken for compatibility and change nothing. ``solver`` is as for
+    penalty at all. ``tol`` is the relative duality gap. ``dual`` is taken for compatibility and changes nothing. ``n_jobs`` is how many threads may work. ``solver`` is as for
     :class:`towline.LinearSVC`; names of scikit-learn's solvers are taken as ``"auto"``.
     ``penalty`` is the older word for ``l1_ratio`` and ``C=np.inf``. ``warm_start=True`` starts from the fit before, as along values of ``C``.
 
-    More than two classes have one objective, softmax (``multi_class="multinomial"``), or one for each class against the rest (``"ovr"``). Softmax
-    needs the l2 penalty, which its intercepts share, as the weights of a constant feature of value ``intercept_scaling``. ``"auto"`` is softmax where
-    that is possible.
+    More than two classes have one objective, softmax (``multi_class="multinomial"`` or ``"auto"``), or one for each class against the rest (``"ovr"``).
+    ``solver="liblinear"`` penalises the intercept as LIBLINEAR does: it is the weight of a constant feature of value ``intercept_scaling``.
     """
 
     _their_solvers = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -66,27 +68,57 @@ class LogisticRegression(LinearClassifier):
 
     def _problem(self) -> dict:
         choice(self, "multi_class", ("auto", "multinomial", "ovr"))
+        if self.solver == "liblinear" and self.multi_class == "multinomial":
+            raise ValueError("The 'liblinear' solver does not support multiclass classification.")
         c, ratio = self._strength()
-        if self.multi_class == "multinomial" and not self._is_l2():
-            raise ValueError("multi_class='multinomial' needs the l2 penalty: l1_ratio=0 and a finite C; use 'ovr'")
         problem = {"loss": "logistic", "bias": 0.0}
-        return {**problem, "penalty": "none"} if c == np.inf else {**problem, "c": c, **_penalty(1.0, ratio)}
+        return {**problem, "penalty": "none"} if c == np.inf else {**problem, "c": c, **penalty_of(1.0, ratio)}
 
     def _strength(self) -> tuple[float, float]:
         """C and the share of the l1 penalty, also if they are said with the older word ``penalty``."""
         penalty = choice(self, "penalty", ("deprecated", "l1", "l2", "elasticnet", None))
+        if penalty is None and self.C != 1.0:
+            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning, stacklevel=4)
         c = np.inf if self.C == np.inf or penalty is None else number(self, "C")
         ratio = {"l1": 1.0, "l2": 0.0}.get(penalty)
-        return c, number(self, "l1_ratio", above=False, most=1.0) if ratio is None else ratio
-
-    def _is_l2(self) -> bool:
-        c, ratio = self._strength()
-        return ratio == 0.0 and c != np.inf
+        if self.l1_ratio is None and penalty == "elasticnet":
+            raise ValueError("penalty='elasticnet' needs an l1_ratio from 0 to 1")
+        if self.l1_ratio is None:
+            warnings.warn("'l1_ratio=None' was deprecated in scikit-learn 1.8; use 0", FutureWarning, stacklevel=4)
+            return c, 0.0 if ratio is None else ratio
+        given = number(self, "l1_ratio", above=False, most=1.0)
+        if ratio is None:
+            return c, given
+        if given not in (0.0, ratio):
+            used = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
+            message = f"Inconsistent values: penalty={penalty} with l1_ratio={self.l1_ratio}. {used}"
+            warnings.warn(message, UserWarning, stacklevel=4)
+        return c, ratio
 
     def _for_classes(self, problem: dict) -> dict:
-        if len(self.classes_) == 2 or self.multi_class == "ovr" or not self._is_l2():
-            return {**problem, **_constant(self)}
-        return {**problem, "multiclass": "softmax", "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0}
+        if self.solver == "liblinear":
+            # LIBLINEAR's intercept is the weight of a constant feature, and is penalised like the others.
+            if len(self.classes_) > 2 and self.multi_class == "auto":
+                raise ValueError(
+                    "The 'liblinear' solver does not support multiclass classification. Use another solver, or multi_class='ovr'"
+                )
+            return {**problem, "bias": number(self, "intercept_scaling") if self.fit_intercept else 0.0}
+        if len(self.classes_) == 2 or self.multi_class == "ovr":
+            return {**problem, **self._constant()}
+        return {**problem, "multiclass": "softmax", **self._constant()}
+
+    def _is_single(self, X) -> bool:
+        return self.solver != "liblinear" and super()._is_single(X)
+
+    def _iterations(self, counts: list[int]):
+        return np.array([max(counts)], dtype=np.int32)
+
+    def _merge_sides(self) -> None:
+        super()._merge_sides()
+        if len(self.classes_) > 2 and self.C == np.inf and self.model_.multiclass == "softmax":
+            # Without a penalty, the same may be added to the weights of all classes: they add up to 0, as where there is one.
+            self.coef_ = self.coef_ - self.coef_.mean(axis=0)
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
 
     def predict_proba(self, X, **reading) -> np.ndarray:
         """The probability of each class, for each row."""

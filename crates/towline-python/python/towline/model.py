@@ -44,7 +44,7 @@ def coefficients(models: list[_native.Model], width: int | None, flat: bool = Fa
     for values, at in zip(weights, columns):
         table[done : done + len(values), at] = values
         done += len(values)
-    return (table[0], float(intercepts[0]), names) if flat else (table, intercepts, names)
+    return (table[0], intercepts[0], names) if flat else (table, intercepts, names)
 
 
 def _sparse(values: np.ndarray, columns: np.ndarray, width: int) -> sparse.csr_matrix:

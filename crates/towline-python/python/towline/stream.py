@@ -11,7 +11,7 @@ from ._check import choice, number, seed
 from ._rows import rows
 from ._size import size_bytes
 from .classes import LinearClassifier
-from .model import Model, coefficients
+from .model import Model
 from .store import is_on_disk, paths, reading_options
 from .svm import LOSSES
 
@@ -115,8 +115,8 @@ class StreamClassifier(LinearClassifier):
     def _learn(self, data, arguments: dict, *, from_store: bool) -> None:
         earlier = getattr(self, "_models", [None])[0]
         model, raised = _native.learn(data, arguments, earlier)
-        self._models, self._from_store, self._flat = [model], from_store, False
-        self.coef_, self.intercept_, names = coefficients([model], None if from_store else self.n_features_in_)
+        self._models, self._from_store, self._flat, self._dtype = [model], from_store, False, np.dtype(np.float64)
+        names = self._set_weights(None if from_store else self.n_features_in_)
         if from_store:
             self.n_features_in_ = self.coef_.shape[-1]
         if names is not None:

@@ -11,7 +11,18 @@ WAYS = {"ovr": "ovr", "crammer_singer": "crammer-singer"}
 TUBES = {"epsilon_insensitive": "epsilon-insensitive", "squared_epsilon_insensitive": "squared-epsilon-insensitive"}
 
 
-class LinearSVC(LinearClassifier):
+#: As LIBLINEAR has it in scikit-learn.
+FAILED = "Liblinear failed to converge, increase the number of iterations."
+
+
+class DoubleWeights:
+    """Weights are always of double precision, as LIBLINEAR has them."""
+
+    def _is_single(self, X) -> bool:
+        return False
+
+
+class LinearSVC(DoubleWeights, LinearClassifier):
     """Linear support vector classification, with the parameters and the objective of ``sklearn.svm.LinearSVC``.
 
     Minimises ``½‖w‖² + C Σ loss(y_i w·x_i)``, or ``‖w‖₁`` for ``penalty="l1"``. The intercept is the weight of a constant feature of value
@@ -20,6 +31,8 @@ class LinearSVC(LinearClassifier):
     has them; one that cannot minimise the objective is a ``ValueError``. ``solver_`` is what was used. ``memory`` bounds what Towline allocates, such as ``"512M"``; ``callback`` is called with a dictionary after each step, and stops
     training by returning true.
     """
+
+    _failed_words = FAILED
 
     def __init__(
         self,
@@ -72,7 +85,7 @@ class LinearSVC(LinearClassifier):
         return problem
 
 
-class RampSVC(LinearClassifier):
+class RampSVC(DoubleWeights, LinearClassifier):
     """Linear support vector classification with a loss that is cut off at ``1 + truncate``, so that rows on the wrong side, such as wrong labels, count for no more.
 
     Minimises ``½‖w‖² + C Σ min(loss(y_i w·x_i), 1 + truncate)`` by a series of convex problems. The objective is not convex: what is found is a stationary point, and ``gap_`` is
@@ -122,11 +135,13 @@ class RampSVC(LinearClassifier):
         }
 
 
-class LinearSVR(LinearRegressor):
+class LinearSVR(DoubleWeights, LinearRegressor):
     """Linear support vector regression, with the parameters and the objective of ``sklearn.svm.LinearSVR``.
 
     ``tol`` is the relative duality gap; see :class:`LinearSVC` for what comes on top.
     """
+
+    _failed_words = FAILED
 
     def __init__(
         self,

@@ -31,18 +31,23 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """
         fit = self._new_fit()
         if is_on_disk(X):
-            fit.train(*self._prepared(X, y, sample_weight, reading))
+            data, problem = self._prepared(X, y, sample_weight, reading)
+            fit.train(data, self._for_target(problem, 0))
             self._take(fit, from_store=True, flat=True)
         else:
             checks = {"y_numeric": True, "multi_output": self._several}
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading, **checks)
             problem = self._on_arrays(X, sample_weight)
+            self._check_targets(y.shape[1] if y.ndim == 2 else 1)
             for number, target in enumerate(y.T if y.ndim == 2 else [y]):
-                fit.train(rows(X, target, sample_weight), problem, number)
+                fit.train(rows(X, target, sample_weight), self._for_target(problem, number), number)
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
             self._take(fit, from_store=False, flat=y.ndim == 1)
-        fit.finish(self._factor())
+            if y.ndim == 2 and y.shape[1] == 1:
+                self._one_column()
+        self._say_more(fit)
+        fit.finish(self._factors(len(fit.fitted)))
         return self
 
     def _prepared(self, X, y, sample_weight, reading: dict):
@@ -59,12 +64,23 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
         return _averaged(self._problem(X.shape[1]), total if self._mean else 1.0)
 
-    def _new_fit(self) -> Fit:
-        return Fit(self)
+    def _for_target(self, problem: dict, number: int) -> dict:
+        """The problem of one of several targets."""
+        return problem
 
-    def _factor(self) -> float:
-        """What brings the library's objective to that of the estimator."""
-        return 1.0
+    def _one_column(self) -> None:
+        """One target in a table has a vector of weights, as in scikit-learn."""
+        self.coef_ = self.coef_[0]
+
+    def _check_targets(self, count: int) -> None:
+        """Refuses parameters that are not for so many targets."""
+
+    def _say_more(self, fit: Fit) -> None:
+        """Attributes of some estimators only."""
+
+    def _factors(self, count: int) -> list[float]:
+        """What brings the library's objective of each target to that of the estimator."""
+        return [1.0] * count
 
     def predict(self, X, **reading) -> np.ndarray:
         """The number of each row of an array or of a file."""

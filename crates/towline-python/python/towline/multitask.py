@@ -1,0 +1,155 @@
+"""Several targets whose features come and go together."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ._check import number
+from ._rows import rows
+from .linear import SparseRegressor
+
+
+class MultiTaskElasticNet(SparseRegressor):
+    """The elastic net for several targets, with the parameters and the objective of ``sklearn.linear_model.MultiTaskElasticNet``.
+
+    Minimises ``‖Y - XW - b‖² / (2n) + alpha (l1_ratio Σ_j ‖W_j‖ + (1 - l1_ratio)/2 ‖W‖²)``, where W_j are the weights of feature j for all targets: a
+    feature is there for all of them, or for none. The rest is as for :class:`towline.ElasticNet`; rows are dense arrays.
+    """
+
+    #: For what is shared with :class:`towline.ElasticNet`.
+    positive = False
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        l1_ratio=0.5,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=1000,
+        tol=1e-4,
+        warm_start=False,
+        random_state=None,
+        selection="cyclic",
+        verbose=0,
+        solver="auto",
+        memory=None,
+        callback=None,
+    ):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.selection = selection
+        self.verbose = verbose
+        self.solver = solver
+        self.memory = memory
+        self.callback = callback
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.target_tags.single_output = False
+        return tags
+
+    def _strengths(self) -> tuple[float, float]:
+        """What the norms and the squares are multiplied by."""
+        alpha, ratio = number(self, "alpha"), number(self, "l1_ratio", above=False, most=1.0)
+        if ratio == 0.0:
+            raise ValueError("l1_ratio=0 is Ridge for each target; use towline.Ridge")
+        return alpha * ratio, alpha * (1.0 - ratio)
+
+    def fit(self, X, y):
+        """Fits to a dense array and a table of targets, a column for each."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True, y_numeric=True)
+        if y.ndim == 1:
+            raise ValueError(f"For mono-task outputs, use {type(self).__name__[9:]}")
+        if y.shape[1] == 1:
+            raise ValueError(f"y has one column; use towline.{type(self).__name__[9:]}")
+        norms, squares = self._strengths()
+        self._dtype, count = X.dtype, X.shape[0]
+        names = [f"target {place}" for place in range(y.shape[1])]
+        problem = {"penalty": "group", "strength": norms, "several": names, "c": 1.0 / count}
+        self._means = None
+        if squares == 0:
+            problem = {**problem, **self._constant()}
+        else:
+            X, y = self._with_squares(X, y, count * squares)
+        fit = self._new_fit()
+        fit.train(rows(X, y), problem)
+        self._take(fit, from_store=False)
+        self._say_more(fit)
+        fit.finish()
+        return self
+
+    def _with_squares(self, X, y, strength: float):
+        """Centred rows, and one for each feature that has nothing but it, and the target 0: its loss is the square of the weights."""
+        self._means = np.zeros(X.shape[1]), np.zeros(y.shape[1])
+        if self.fit_intercept:
+            self._means = X.mean(axis=0, dtype=np.float64), y.mean(axis=0, dtype=np.float64)
+        table = np.vstack([X - self._means[0], np.sqrt(strength) * np.eye(X.shape[1])])
+        return np.ascontiguousarray(table), np.vstack([y - self._means[1], np.zeros((X.shape[1], y.shape[1]))])
+
+    def _set_weights(self, width: int | None) -> list[str] | None:
+        names = super()._set_weights(width)
+        if self._means is not None:
+            self.intercept_ = (self._means[1] - self.coef_ @ self._means[0]).astype(self._dtype, copy=False)
+        return names
+
+    def save(self, path) -> None:
+        """Writes the model to a file, if its intercept is in the model: not with squares in the penalty."""
+        self._in_model()
+        super().save(path)
+
+    def export(self, path, to: str = "json") -> None:
+        """Writes the model as other programs read it, if its intercept is in the model: not with squares in the penalty."""
+        self._in_model()
+        super().export(path, to)
+
+    def _in_model(self) -> None:
+        if self._means is not None:
+            raise ValueError("rows were centred before training, so that the model has no intercept; use pickle, or MultiTaskLasso")
+
+    def _iterations(self, counts: list[int]) -> int:
+        return counts[0]
+
+
+class MultiTaskLasso(MultiTaskElasticNet):
+    """The Lasso for several targets, with the parameters and the objective of ``sklearn.linear_model.MultiTaskLasso``: ``l1_ratio=1``."""
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=1000,
+        tol=1e-4,
+        warm_start=False,
+        random_state=None,
+        selection="cyclic",
+        verbose=0,
+        solver="auto",
+        memory=None,
+        callback=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.selection = selection
+        self.verbose = verbose
+        self.solver = solver
+        self.memory = memory
+        self.callback = callback
+
+    def _strengths(self) -> tuple[float, float]:
+        return number(self, "alpha"), 0.0
