@@ -76,11 +76,11 @@ class Fit:
         """The gap at which training ends: ``tol``, or less where a few more digits are nearly free.
 
         scikit-learn's ``tol`` bounds a gradient, whose square is about the gap; programs that compare weights rely on that. Newton's method doubles
-        the digits with every step, so that small tables have them for the price of a step, where memory is not limited.
+        the digits with every step, so that small tables have them for the price of a step, where neither memory nor solver is chosen.
         """
         goal = self.limits["tolerance"]
         is_small = self.limits["memory"] is None and isinstance(data, _native.Rows) and data.shape[0] * data.shape[1] <= SMALL
-        is_smooth = problem["loss"] in SMOOTH and problem["truncate"] is None
+        is_smooth = problem["loss"] in SMOOTH and problem["truncate"] is None and self.limits["solver"] == "auto"
         return max(min(goal, goal * goal), LEAST_GOAL) if is_small and is_smooth and goal > LEAST_GOAL else goal
 
     def _start(self, size: tuple, target: int):

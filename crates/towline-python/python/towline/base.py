@@ -109,7 +109,7 @@ class LinearEstimator(BaseEstimator):
     def __getstate__(self):
         """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else.
 
-        Bytes, numbers and arrays are all that there is in it, so that skops needs to trust nothing but the class itself.
+        Bytes, numbers and arrays are all that there is in it: programs that store estimators need not know the compiled part.
         """
         state = super().__getstate__()
         if "_models" in state:

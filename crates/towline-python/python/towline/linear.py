@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -61,6 +62,14 @@ class Ridge(LinearRegressor):
         self.memory = memory
         self.callback = callback
 
+    def _arrays(self, X, y, sample_weight, reading: dict, **checks):
+        if sparse.issparse(X) and self.fit_intercept and self.solver in ("svd", "cholesky", "saga"):
+            raise ValueError(
+                f"solver='{self.solver}' does not support fitting the intercept on sparse data. Please set the solver to 'auto', or set "
+                "`fit_intercept=False`"
+            )
+        return super()._arrays(X, y, sample_weight, reading, **checks)
+
     def _problem(self, width: int) -> dict:
         choice(self, "positive", (True, False))
         if self.positive and self.solver not in ("auto", "lbfgs", *OUR_SOLVERS):
@@ -104,6 +113,13 @@ class SparseRegressor(LinearRegressor):
         the rest of ``towline.pack``.
         """
         return super().fit(X, y, sample_weight, **reading)
+
+    def _arrays(self, X, y, sample_weight, reading: dict, **checks):
+        X, y, sample_weight = super()._arrays(X, y, sample_weight, reading, **checks)
+        gram = getattr(self, "precompute", False)
+        if isinstance(gram, np.ndarray) and sample_weight is None:
+            _check_gram(gram, X, self.fit_intercept)
+        return X, y, sample_weight
 
     def _problem(self, width: int) -> dict:
         choice(self, "positive", (True, False))
@@ -262,6 +278,20 @@ class GroupLasso(SparseRegressor):
     def _penalty(self, width: int) -> dict:
         groups = _groups(self.groups, self.weights, width)
         return {"penalty": "group", "strength": number(self, "alpha"), "groups": groups}
+
+
+def _check_gram(gram: np.ndarray, X, fit_intercept: bool) -> None:
+    """Refuses a matrix that is not XᵀX, by one of its numbers. It is not used: the library sums up its own."""
+    first, last = (np.ravel(X[:, [place]].toarray() if sparse.issparse(X) else X[:, place]) for place in (0, -1))
+    means = (first.mean(), last.mean()) if fit_intercept else (0.0, 0.0)
+    centred, raw = (first - means[0]) @ (last - means[1]), first @ last
+    given, size = float(gram[0, -1]), np.sqrt((first @ first) * (last @ last))
+    is_near = [abs(given - number) <= 1e-4 * size for number in (centred, raw)]
+    if gram.shape != (X.shape[1], X.shape[1]) or not any(is_near):
+        raise ValueError("Gram matrix passed in via 'precompute' parameter did not pass validation: it is not that of X")
+    if not is_near[0]:
+        message = "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix."
+        warnings.warn(message, UserWarning, stacklevel=4)
 
 
 #: Names that are no solver of scikit-learn.
