@@ -176,7 +176,7 @@ def predict(bench):
         known = next((fact for fact in bench.facts if fact["set"] == name and fact.get("peers")), None)
         if name == "kernel" or not model.exists() or not known:
             continue
-        command = [bench.towline, "predict", model, bench.file(name, "test"), "-o", bench.work / "predicted.csv"]
+        command = [bench.towline, "predict", model, bench.file(name, "test"), "-o", bench.work / f"{name}.predicted.csv"]
         seconds = min(common.timed(command)[0] for _ in range(3))
         peer = min(known["peers"], key=lambda found: found["predict_seconds"])
         rows = peer["rows"]

@@ -43,6 +43,8 @@ pub fn bad_value(error: impl std::fmt::Display) -> PyErr {
 pub fn spoken(message: &str) -> String {
     reword(message, |name, value| match (name, value) {
         ("pack", Some(value)) => format!("towline.pack({})", value.replace(").to(", ", ")),
+        // As scikit-learn calls it.
+        ("non_negative", _) => "positive=True".into(),
         // These have no function here.
         ("index" | "verify", value) => {
             format!("'towline {name}{}'", value.map_or(String::new(), |value| format!(" {value}")))
