@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
@@ -31,7 +32,7 @@ class LinearEstimator(BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, **checks
         )
-        self._dtype = X.dtype if self._is_single(X) else np.dtype(np.float64)
+        self._dtype = X.dtype.name if self._is_single(X) else "float64"
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
@@ -46,7 +47,7 @@ class LinearEstimator(BaseEstimator):
         """The store of a path. Labels and weights come from it."""
         if y is not None or sample_weight is not None:
             raise ValueError("labels and weights of a path or a store come from it; leave y and sample_weight out")
-        self._dtype = np.dtype(np.float64)
+        self._dtype = "float64"
         return open_store(X, self.memory, reading)
 
     def _constant(self) -> dict:
@@ -115,6 +116,7 @@ class LinearEstimator(BaseEstimator):
         if "_models" in state:
             state = {name: value for name, value in state.items() if name not in ("coef_", "intercept_")}
             state["_models"] = [model.to_bytes() for model in self._models]
+            state["_is_sparse"] = sparse.issparse(self.coef_)
         return state
 
     def __setstate__(self, state):
@@ -122,6 +124,8 @@ class LinearEstimator(BaseEstimator):
         if "_models" in state:
             self._models = [_native.Model.from_bytes(model) for model in state["_models"]]
             self._set_weights(self.n_features_in_)
+            if state.get("_is_sparse"):
+                self.sparsify()
 
 
 def _no_reading(reading: dict) -> None:

@@ -69,19 +69,20 @@ class MultiTaskElasticNet(SparseRegressor):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True, y_numeric=True)
         if y.ndim == 1:
             raise ValueError(f"For mono-task outputs, use {type(self).__name__[9:]}")
-        if y.shape[1] == 1:
-            raise ValueError(f"y has one column; use towline.{type(self).__name__[9:]}")
         norms, squares = self._strengths()
-        self._dtype, count = X.dtype, X.shape[0]
+        self._dtype, count = X.dtype.name, X.shape[0]
         names = [f"target {place}" for place in range(y.shape[1])]
         problem = {"penalty": "group", "strength": norms, "several": names, "c": 1.0 / count}
+        if y.shape[1] == 1:
+            # The norm of one weight is its size.
+            problem = {"penalty": "l1", "strength": norms, "c": 1.0 / count}
         self._means = None
         if squares == 0:
             problem = {**problem, **self._constant()}
         else:
             X, y = self._with_squares(X, y, count * squares)
         fit = self._new_fit()
-        fit.train(rows(X, y), problem)
+        fit.train(rows(X, y if y.shape[1] > 1 else y[:, 0]), problem)
         self._take(fit, from_store=False)
         self._say_more(fit)
         fit.finish()

@@ -64,7 +64,7 @@ class RidgeClassifier(LinearClassifier):
         check_classification_targets(y)
         self.classes_, codes, counts = np.unique(column_or_1d(y), return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"RidgeClassifier needs at least 2 classes, and there is only {self.classes_[0]!r}")
+            raise ValueError(f"RidgeClassifier needs at least 2 classes; all labels are of one class, {self.classes_[0]}")
         weights = self._class_weights(counts)
         if not np.all(weights == 1.0):
             sample_weight = weights[codes] if sample_weight is None else weights[codes] * sample_weight

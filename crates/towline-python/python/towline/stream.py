@@ -115,7 +115,7 @@ class StreamClassifier(LinearClassifier):
     def _learn(self, data, arguments: dict, *, from_store: bool) -> None:
         earlier = getattr(self, "_models", [None])[0]
         model, raised = _native.learn(data, arguments, earlier)
-        self._models, self._from_store, self._flat, self._dtype = [model], from_store, False, np.dtype(np.float64)
+        self._models, self._from_store, self._flat, self._dtype = [model], from_store, False, "float64"
         names = self._set_weights(None if from_store else self.n_features_in_)
         if from_store:
             self.n_features_in_ = self.coef_.shape[-1]
