@@ -15,9 +15,9 @@ enum Told {
     Note(String),
 }
 
-struct Relay(Sender<Told>);
+struct Forward(Sender<Told>);
 
-impl Observer for Relay {
+impl Observer for Forward {
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         let weights = weights.models.first().copied().unwrap_or_default();
         // Where nobody listens any more, the run has ended.
@@ -42,7 +42,7 @@ pub fn each_model<T: Send>(
         return (0..count).map(|number| work(number, rows, observer)).collect();
     };
     let next = AtomicUsize::new(0);
-    let worker = |mut rows: StoreRows, mut observer: Relay| {
+    let worker = |mut rows: StoreRows, mut observer: Forward| {
         let mut done = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -62,7 +62,7 @@ pub fn each_model<T: Send>(
     thread::scope(|scope| {
         let mut workers = Vec::with_capacity(copies.len());
         for rows in copies {
-            let (worker, relay) = (&worker, Relay(teller.clone()));
+            let (worker, relay) = (&worker, Forward(teller.clone()));
             let spawned = thread::Builder::new().spawn_scoped(scope, move || worker(rows, relay));
             workers.push(spawned.map_err(|error| TrainError::Threads(error.to_string()))?);
         }
