@@ -1,11 +1,10 @@
 //! `--memory` is kept: the process never has more in memory.
-mod workbench;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use workbench::random::Random;
-use workbench::{Workbench, program_bytes};
+use crate::workbench::random::Random;
+use crate::workbench::{Workbench, program_bytes};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,11 +1,10 @@
 //! Whatever ends a run, there is a whole store or none, and the next run leaves nothing of it.
-mod workbench;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 
-use workbench::random::{Random, Table, Values};
-use workbench::{Workbench, contents};
+use crate::workbench::random::{Random, Table, Values};
+use crate::workbench::{Workbench, contents};
 
 /// Enough rows for a run of some tenths of a second.
 fn bench_with_rows() -> Workbench {
@@ -131,7 +130,7 @@ fn an_interrupted_run_says_so_and_leaves_nothing() {
         wait_for_work(&bench, &mut child, goal);
         // SAFETY: the process is our child and has not been waited for.
         unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
-        let said = workbench::said(child.wait_with_output().unwrap());
+        let said = crate::workbench::said(child.wait_with_output().unwrap());
         assert_eq!(
             (said.code, &said.stderr[..]),
             (Some(130), "towline: interrupted; nothing was written\n"),
@@ -160,7 +159,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing() {
         let script = format!("ulimit -f {limit}; exec \"$0\" pack more.svm -o {store} --quiet {options}");
         let mut command = std::process::Command::new("bash");
         command.args(["-c", &script]).arg(&binary).current_dir(bench.path("."));
-        let said = workbench::said(command.output().unwrap());
+        let said = crate::workbench::said(command.output().unwrap());
         assert_eq!(said.code, Some(1), "{limit} {options}: {}", said.stderr);
         assert!(said.stderr.starts_with("towline: ") && said.stderr.contains(store), "{}", said.stderr);
         assert!(said.stderr.ends_with("File too large (os error 27)\n"), "{}", said.stderr);

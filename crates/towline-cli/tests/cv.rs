@@ -1,13 +1,12 @@
 //! Cross-validation as a user sees it.
-mod workbench;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::workbench::program_bytes;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
-use workbench::program_bytes;
 
 fn towline(folder: &TempDir, line: &str) -> Output {
     Command::new(cargo_bin("towline")).args(line.split_whitespace()).current_dir(folder.path()).output().unwrap()

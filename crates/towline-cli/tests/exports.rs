@@ -1,9 +1,8 @@
 //! Exported models give the scores of `predict` in the programs that they are for.
-mod workbench;
 
 use std::process::{Command, Stdio};
 
-use workbench::Workbench;
+use crate::workbench::Workbench;
 
 /// A table with numbers, text with quotes, and cells that are missing.
 fn table() -> String {

@@ -3,12 +3,11 @@
 //!
 //! The long form, with kills, damaged and forged files, races, full disks and losses of power, is
 //! `benchmarks/faults.py`. Needs `strace`; without it there is nothing to see here.
-mod workbench;
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use workbench::{Said, Workbench, forge, said};
+use crate::workbench::{Said, Workbench, forge, said};
 
 /// Arguments, and what is written.
 const VERBS: [(&str, &str); 6] = [

@@ -1,8 +1,7 @@
 //! `towline pack --rff`: a circle that no linear model can tell apart, and one that it can.
-mod workbench;
 
+use crate::workbench::{Workbench, forge};
 use serde_json::{Value, json};
-use workbench::{Workbench, forge};
 
 /// Points inside and outside a circle, as libsvm text or as a table.
 fn points(count: u32, csv: bool) -> String {

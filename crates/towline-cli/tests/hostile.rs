@@ -1,14 +1,12 @@
 //! Small files that ask for much: what they ask for is refused before it is taken.
-#[path = "hostile/parquet.rs"]
 mod parquet;
-mod workbench;
 
 use std::ffi::CString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use workbench::{Said, Workbench, forge, said};
+use crate::workbench::{Said, Workbench, forge, said};
 
 /// Runs the program where no more than `megabytes` can be taken from the system.
 fn limited(bench: &Workbench, megabytes: u64, arguments: &str) -> Said {

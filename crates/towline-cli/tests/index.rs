@@ -1,9 +1,8 @@
 //! `towline index`, and training with `--truncate`, as a user runs them.
-mod workbench;
 
+use crate::workbench::random::Random;
+use crate::workbench::{Said, Workbench, shipped};
 use serde_json::Value;
-use workbench::random::Random;
-use workbench::{Said, Workbench, shipped};
 
 /// Two clouds of points in ten dimensions, some of them with the wrong label.
 fn clouds(rows: usize, seed: u64) -> String {

@@ -1,13 +1,12 @@
 //! Whatever ends a training run, the next one goes on from its last checkpoint and ends at the same optimum.
-mod workbench;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 
+use crate::workbench::Workbench;
+use crate::workbench::random::Random;
 use serde_json::Value;
 use towline::trainer::Checkpoint;
-use workbench::Workbench;
-use workbench::random::Random;
 
 const ROWS: usize = 4000;
 const FEATURES: usize = 400;

@@ -1,8 +1,7 @@
 //! How models are judged, as a user sees it.
-mod workbench;
 
+use crate::workbench::{Workbench, shipped};
 use serde_json::Value;
-use workbench::{Workbench, shipped};
 
 fn json(bench: &Workbench, line: &str) -> Value {
     serde_json::from_str(&bench.ok(&format!("{line} --json"))).unwrap()

@@ -1,16 +1,12 @@
 //! Everything that can be wrong with what a user hands in, with the exact words and the exit code that come of it.
 //! Nothing may be left behind or changed by a command that fails.
-#[path = "malformed/stores.rs"]
 mod stores;
-#[path = "malformed/text.rs"]
 mod text;
-#[path = "malformed/usage.rs"]
 mod usage;
-mod workbench;
 
 use std::io::Write;
 
-use workbench::{Said, Workbench};
+use crate::workbench::{Said, Workbench};
 
 const BAD_DATA: i32 = 4;
 

@@ -1,10 +1,9 @@
 //! Nobody may be reading: messages that cannot be written never end a run, and never panic.
-mod workbench;
 
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use workbench::{Workbench, said};
+use crate::workbench::{Workbench, said};
 
 const VERBS: [&str; 14] = [
     "pack a.svm -o b.tow --force",

@@ -1,8 +1,7 @@
 //! `--method`, `--test-every` and the options of LIBLINEAR, on the data that ships with the project.
-mod workbench;
 
+use crate::workbench::{Said, Workbench, shipped};
 use serde_json::Value;
-use workbench::{Said, Workbench, shipped};
 
 /// A folder with the a9a data packed, and the path of its test rows.
 fn bench() -> (Workbench, String) {

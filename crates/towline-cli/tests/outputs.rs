@@ -1,19 +1,13 @@
 //! Nothing is lost: what a run writes never takes the place of anything that it was not asked to replace.
-#[path = "outputs/append.rs"]
 mod append;
-#[path = "outputs/inputs.rs"]
 mod inputs;
-#[path = "outputs/names.rs"]
 mod names;
-#[path = "outputs/numbers.rs"]
 mod numbers;
-#[path = "outputs/runs.rs"]
 mod runs;
-mod workbench;
 
 use std::process::Child;
 
-use workbench::Workbench;
+use crate::workbench::Workbench;
 
 /// A folder with `a.svm`, its store `a.tow` and a model `m.towm`.
 fn bench() -> Workbench {

@@ -1,8 +1,7 @@
 //! `towline path` as a user runs it, on the data that ships with the project.
-mod workbench;
 
+use crate::workbench::{Workbench, shipped};
 use serde_json::Value;
-use workbench::{Workbench, shipped};
 
 fn bench() -> Workbench {
     let bench = Workbench::new();

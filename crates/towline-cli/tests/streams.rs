@@ -1,15 +1,14 @@
 //! Streams as a user sees them: one pass, models meanwhile, going on from a model.
-mod workbench;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::workbench::program_bytes;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
-use workbench::program_bytes;
 
 fn shipped(name: &str) -> String {
     let packed = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)).unwrap();

@@ -1,8 +1,7 @@
 //! Tables as people have them: what columns are, how they are prepared, and that a model remembers it.
-mod workbench;
 
-use workbench::Workbench;
-use workbench::random::Random;
+use crate::workbench::Workbench;
+use crate::workbench::random::Random;
 
 /// Money, dates, gaps, an identifier, codes that look like numbers, and a price that follows from them.
 fn shop(rows: usize, seed: u64) -> String {

@@ -1,10 +1,9 @@
 //! Several targets a row, and several outputs with other penalties, as a user sees them.
-mod workbench;
 
 use std::path::Path;
 
+use crate::workbench::Workbench;
 use serde_json::Value;
-use workbench::Workbench;
 
 /// An extract of covtype as `rows.svm`, and packed in several blocks: four numbers to predict, or seven classes.
 fn covtype(name: &str) -> Workbench {

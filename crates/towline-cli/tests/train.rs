@@ -1,13 +1,12 @@
 //! Training as a user sees it, on the data that ships with the project.
-mod workbench;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::workbench::program_bytes;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
-use workbench::program_bytes;
 
 fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)

@@ -1,11 +1,10 @@
 //! `--memory` is kept while training: in memory and out of core, with few blocks and many, whatever stays in memory.
-mod workbench;
 
 use std::io::Write;
 
+use crate::workbench::random::Random;
+use crate::workbench::{Workbench, program_bytes};
 use serde_json::Value;
-use workbench::random::Random;
-use workbench::{Workbench, program_bytes};
 
 const MIB: u64 = 1 << 20;
 

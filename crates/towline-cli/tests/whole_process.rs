@@ -1,9 +1,8 @@
 //! `--memory` is the whole process: every verb ends within the least budget that it names and within more, and says so
 //! where there is less.
-mod workbench;
 
-use workbench::random::Random;
-use workbench::{Workbench, shipped};
+use crate::workbench::random::Random;
+use crate::workbench::{Workbench, shipped};
 
 const MIB: u64 = 1 << 20;
 

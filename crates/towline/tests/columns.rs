@@ -1,10 +1,9 @@
 //! Coordinate descent on columns ends at the certified optimum that dual coordinate descent ends at, in memory and out
 //! of core, inside its budget.
-mod rows;
 
 use std::sync::Arc;
 
-use rows::{objective, rows, store};
+use crate::rows::{objective, rows, store};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::Objective;
@@ -112,7 +111,7 @@ fn auto_is_by_columns_where_they_fit_and_says_from_when_on() {
     let tall = objective(ALL[1], "l1", false);
     let (plan, _) = Plan::for_solver(&*store(&rows, 10), &tall, Solver::Auto, 1, &Budget::unlimited()).unwrap();
     assert_eq!((plan.solver, plan.columns_from_bytes), (Solver::Dual, None), "more rows than columns");
-    let store = store(&rows[..rows::COLUMNS].to_vec(), 10);
+    let store = store(&rows[..crate::rows::COLUMNS].to_vec(), 10);
     for loss in ALL {
         for penalty in ["l2", "none", "l1", "elastic-net", "group"] {
             let objective = objective(*loss, penalty, false);

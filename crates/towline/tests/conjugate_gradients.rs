@@ -1,10 +1,9 @@
 //! Wide tables whose Hessian does not fit: `auto` goes on by conjugate gradients where dual coordinate descent stands
 //! still and the loss is smooth.
-mod labelled;
 
 use std::sync::Arc;
 
-use labelled::{Random, loss};
+use crate::labelled::{Random, loss};
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
 use towline::objective::{Objective, Targets};

@@ -1,11 +1,9 @@
 //! The front door leads to what stands behind it: each setting gives the objective and the optimum of the lower-level
 //! entry.
-mod front;
-mod labelled;
 
 use std::sync::Arc;
 
-use front::{dense, libsvm, numbers, scratch};
+use crate::front::{dense, libsvm, numbers, scratch};
 use towline::baselines::Baseline;
 use towline::block::Block;
 use towline::budget::Budget;
@@ -88,7 +86,7 @@ fn no_penalty_and_the_nuclear_norm_have_their_objectives() {
     let plain = Objective::new(squared, 1.0, Targets::Numbers);
     let objective = Objective { penalty, intercept: true, bias: 1.0, ..plain };
     same(fit.run(&rows).unwrap().objective_value(), reached(block_store(&rows), &objective, 1e-8), "none");
-    let rows = front::three_classes(150);
+    let rows = crate::front::three_classes(150);
     let fit = Fit::softmax().penalty(Regularizer::Nuclear).lambda(0.5).tolerance(1e-5).intercept(false);
     let objective = fit.objective(&rows).unwrap();
     assert_eq!((objective.penalty.name(), objective.width()), ("nuclear", 3));
@@ -97,7 +95,7 @@ fn no_penalty_and_the_nuclear_norm_have_their_objectives() {
 
 #[test]
 fn many_classes_have_each_strategy() {
-    let rows = front::three_classes(150);
+    let rows = crate::front::three_classes(150);
     let classes = || Classes::new(vec![0.0, 1.0, 2.0], ["0", "1", "2"].map(String::from).to_vec(), vec![1.0; 3]);
     for multiclass in Multiclass::ALL {
         let fit = match multiclass {
@@ -119,7 +117,7 @@ fn many_classes_have_each_strategy() {
 
 #[test]
 fn class_weights_bias_and_a_positive_class_are_settings() {
-    let rows = front::three_classes(90);
+    let rows = crate::front::three_classes(90);
     let fit = Fit::logistic().positive("2").class_weight("2", 3.0).bias(0.5).c(2.0);
     let objective = fit.objective(&rows).unwrap();
     let Targets::Binary { positive, weights, names } = &objective.targets else { panic!("{:?}", objective.targets) };

@@ -1,10 +1,8 @@
 //! Going on, paths, validation and streams through the front door.
-mod front;
-mod labelled;
 
 use std::sync::Arc;
 
-use front::{dense, libsvm, scratch};
+use crate::front::{dense, libsvm, scratch};
 use towline::budget::Budget;
 use towline::cv::{self, Folds};
 use towline::input::{self, Input, Progress, ReadOptions};

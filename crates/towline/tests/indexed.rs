@@ -1,10 +1,9 @@
 //! With an index: the same stationary point as the truncated batch solver, without ever rising, inside the budget.
-mod labelled;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use labelled::{loss, objective, rows as make_rows, text};
+use crate::labelled::{loss, objective, rows as make_rows, text};
 use towline::budget::Budget;
 use towline::index::{Forest, IndexOptions, PageCache, build};
 use towline::indexed::{self, IndexedOptions};

@@ -2,12 +2,11 @@
 //!
 //! No clock is involved: a request to stop makes itself at the k-th look, for every k of a short run. What is done
 //! after it is counted in looks, each of which stands for a bounded amount of work, and in blocks that are read.
-mod labelled;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use labelled::{COLUMNS, PlainRow, loss, margin, memory_store, objective, rows};
+use crate::labelled::{COLUMNS, PlainRow, loss, margin, memory_store, objective, rows};
 use towline::block::Block;
 use towline::budget::Budget;
 use towline::loss::Loss;

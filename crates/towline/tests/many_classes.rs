@@ -1,10 +1,9 @@
 //! Crammer–Singer with so many classes that dual variables are kept as pairs: the optimum from the definitions, the
 //! budget, and going on.
-mod labelled;
 
 use std::sync::Arc;
 
-use labelled::Random;
+use crate::labelled::Random;
 use towline::block::{Block, Layout, RowInfo};
 use towline::budget::Budget;
 use towline::loss::ALL;

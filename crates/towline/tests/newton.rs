@@ -1,7 +1,6 @@
 //! Newton steps reach the certified optimum of every smooth loss, in memory and by scans.
-mod labelled;
 
-use labelled::{COLUMNS, loss, memory_store, objective, rows as make_rows};
+use crate::labelled::{COLUMNS, loss, memory_store, objective, rows as make_rows};
 use towline::budget::Budget;
 use towline::loss::{ALL, Loss};
 use towline::objective::Objective;
@@ -28,7 +27,7 @@ fn newton_agrees_with_dual_coordinate_descent() {
             let value = |w: &[f64]| {
                 let losses = rows.iter().map(|row| {
                     let (y, c) = objective.row(&row.0);
-                    c * loss.value(y, labelled::margin(row, w, &objective))
+                    c * loss.value(y, crate::labelled::margin(row, w, &objective))
                 });
                 0.5 * w.iter().map(|w| w * w).sum::<f64>() + losses.sum::<f64>()
             };

@@ -1,10 +1,9 @@
 //! Paths begin exactly where the first weight leaves 0, and every point is the optimum that a run of its own would
 //! find.
-mod rows;
 
 use std::sync::Arc;
 
-use rows::{COLUMNS, budget, objective, penalty, rows, store};
+use crate::rows::{COLUMNS, budget, objective, penalty, rows, store};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};
 use towline::objective::Objective;

@@ -1,9 +1,8 @@
 //! Every loss with every penalty reaches a certified optimum, in memory and out of core, and a plain solver agrees.
-mod rows;
 
 use std::sync::Arc;
 
-use rows::{COLUMNS, ROWS, Rows, budget, objective, rows, store};
+use crate::rows::{COLUMNS, ROWS, Rows, budget, objective, rows, store};
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss, Loss};

@@ -1,13 +1,11 @@
 //! Solvers of second order reach the certified optimum of coordinate descent, and on tables where that stands still.
 //!
 //! Certificates are not trusted: both sides of the gap are computed anew here, plainly.
-mod labelled;
-mod odd;
 
 use std::sync::Arc;
 
-use labelled::{COLUMNS, PlainRow, Random, loss, memory_store, objective, rows as make_rows};
-use odd::{odd_table, store_of, value};
+use crate::labelled::{COLUMNS, PlainRow, Random, loss, memory_store, objective, rows as make_rows};
+use crate::odd::{odd_table, store_of, value};
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;

@@ -1,12 +1,10 @@
 //! Softmax and Crammer–Singer by methods of second order: the optimum of coordinate descent, also on tables where that
 //! stands still.
-mod labelled;
-mod odd;
 
 use std::sync::Arc;
 
-use labelled::{PlainRow, Random, loss};
-use odd::{odd_table, store_of};
+use crate::labelled::{PlainRow, Random, loss};
+use crate::odd::{odd_table, store_of};
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;

@@ -1,10 +1,9 @@
 //! Group lasso and the nuclear norm from sums over rows: the optimum of coordinate descent, from one scan, whatever the
 //! scale of columns.
-mod labelled;
 
 use std::sync::Arc;
 
-use labelled::Random;
+use crate::labelled::Random;
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;

@@ -1,7 +1,6 @@
 //! The plan of a solver of second order is what it takes.
-mod labelled;
 
-use labelled::{loss, memory_store, objective, rows as make_rows};
+use crate::labelled::{loss, memory_store, objective, rows as make_rows};
 use towline::budget::Budget;
 use towline::loss::ALL;
 use towline::objective::Objective;

@@ -1,8 +1,7 @@
 //! Losses with kinks, with a part of the rows in memory: a few reads to the certified optimum, whatever the scale of
 //! columns.
-mod labelled;
 
-use labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_rows};
+use crate::labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_rows};
 use towline::budget::Budget;
 use towline::loss::AnyLoss;
 use towline::objective::Objective;

@@ -1,12 +1,10 @@
 //! Newton's method with l1 and elastic net reaches the certified optimum of the column solver, and on tables where that
 //! stands still.
-mod labelled;
-mod odd;
 
 use std::sync::Arc;
 
-use labelled::{COLUMNS, PlainRow, Random, loss, memory_store, objective, rows as make_rows};
-use odd::{odd_table, store_of, value};
+use crate::labelled::{COLUMNS, PlainRow, Random, loss, memory_store, objective, rows as make_rows};
+use crate::odd::{odd_table, store_of, value};
 use proptest::prelude::*;
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;

@@ -1,10 +1,9 @@
 //! Solvers of second order on the way: they tell of each step, stop when asked to, start from what is known, and end
 //! where numbers end.
-mod labelled;
 
 use std::sync::Arc;
 
-use labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_rows};
+use crate::labelled::{PlainRow, Random, loss, memory_store, objective, rows as make_rows};
 use towline::block::{Block, Layout, RowInfo, ValueKind};
 use towline::budget::Budget;
 use towline::loss::{ALL, AnyLoss};

@@ -1,10 +1,9 @@
 //! Truncated losses: the objective never rises, the end is a stationary point, and it is that of brute force.
-mod labelled;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use labelled::{PlainRow, loss, margin, memory_store, objective, rows as make_rows};
+use crate::labelled::{PlainRow, loss, margin, memory_store, objective, rows as make_rows};
 use towline::block::{Block, RowInfo};
 use towline::budget::Budget;
 use towline::input::{Input, Progress};
@@ -140,7 +139,7 @@ fn shipped(name: &str, flipped: f64) -> MemoryStore {
     let options = PackOptions { renumber: false, ..PackOptions::default() };
     pack(&[Input::File(input)], &path, &options, &Budget::unlimited(), &Progress::default()).unwrap();
     let store = DiskStore::open(path).unwrap();
-    let mut random = labelled::Random(5);
+    let mut random = crate::labelled::Random(5);
     let mut blocks = Vec::new();
     for id in 0..store.blocks().len() as u32 {
         let mut block = Block::new(store.shape().layout, store.shape().columns as usize);

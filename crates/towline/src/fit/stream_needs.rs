@@ -15,8 +15,8 @@ use crate::stream::{StreamClasses, StreamOptions};
 const LEAST_BYTES: u64 = 4 << 20;
 /// The beginning of a table, by which its columns are judged, and some rows.
 const HEAD_AND_ROWS_BYTES: u64 = (1 << 20) + (3 << 19);
-/// A feature beside its weights: its number or hash, and a table of them that is growing.
-const FEATURE_BYTES: u64 = 36;
+/// A feature beside its weights: its number or hash, in a table that has just doubled, beside the one before it.
+const FEATURE_BYTES: u64 = 80;
 /// A look at the beginning of a file may take this much memory. The run is refused by then, so that nothing else is
 /// held.
 const LOOK_BYTES: u64 = 12 << 20;

@@ -11,6 +11,8 @@ use crate::store::StoreError;
 const ANY_COLUMN: usize = u32::MAX as usize + 1;
 /// Memory for a row's references while rows are sorted and cut: place, slab and number, then slab and number once more.
 const REFERENCE_BYTES: u64 = 16 + 8;
+/// This part of the memory for data is left to the blocks that rows are written to.
+const BLOCKS_PART: u64 = 8;
 
 /// Where rows lie in the store.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,8 @@ pub struct WaitingRows {
     ended: Vec<Option<usize>>,
     /// Rows leave when there is no room any more, so what that takes is set aside from the beginning.
     leaving: Reservation,
+    /// Pays for the order of rows that stay in memory.
+    order_paid: Reservation,
 }
 
 impl WaitingRows {
@@ -89,12 +93,22 @@ impl WaitingRows {
             first_bucket: 0,
             ended: Vec::new(),
             leaving,
+            order_paid: budget.reserve("row order", 0)?,
         })
     }
 
-    /// No more rows come: if all of them are in memory, none will have to leave.
-    pub fn all_read(&mut self) -> Result<(), BudgetError> {
-        if self.spill.is_none() { self.leaving.resize(0) } else { Ok(()) }
+    /// No more rows come: if all of them are in memory, and their order fits beside them, none will have to leave.
+    pub fn all_read(&mut self) -> Result<(), StoreError> {
+        if self.spill.is_some() {
+            return Ok(());
+        }
+        let order_bytes = REFERENCE_BYTES * self.slabs.iter().map(|slab| slab.rows() as u64).sum::<u64>();
+        let blocks_bytes = self.budget.data_bytes() / BLOCKS_PART;
+        if self.budget.free_bytes() + self.leaving.bytes() < order_bytes + blocks_bytes {
+            return self.make_room(self.held_bytes());
+        }
+        self.leaving.resize(0)?;
+        Ok(self.order_paid.grow_to(order_bytes)?)
     }
 
     /// No slab will be needed any more.
@@ -229,8 +243,6 @@ impl WaitingRows {
         mut each: impl FnMut(&[Block], &[(u32, u32)]) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.spill.is_none() {
-            let rows: u64 = self.slabs.iter().map(|slab| slab.rows() as u64).sum();
-            let _references = self.budget.reserve("row order", rows * REFERENCE_BYTES).map_err(StoreError::from)?;
             return each(&self.slabs, &self.order(&self.slabs));
         }
         self.end_reading()?;

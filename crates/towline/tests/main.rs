@@ -1,0 +1,36 @@
+//! All tests of the library's public interface in one program: linking one for each file would take gigabytes.
+
+mod agreement;
+mod baselines;
+mod class_agreement;
+mod classes;
+mod columns;
+mod conjugate_gradients;
+mod few_features;
+mod front;
+mod front_door;
+mod front_door_runs;
+mod indexed;
+mod labelled;
+mod limits;
+mod many_classes;
+mod messages;
+mod newton;
+mod odd;
+mod output_agreement;
+mod outputs;
+mod path;
+mod penalties;
+mod penalty_agreement;
+mod resident;
+mod rows;
+mod second_order;
+mod second_order_joint;
+mod second_order_norms;
+mod second_order_plan;
+mod second_order_scans;
+mod second_order_sparse;
+mod second_order_steps;
+mod training;
+mod truncation;
+mod wide;
