@@ -1,4 +1,5 @@
 //! One model that is trained by columns, as the trainer sees it.
+use super::continuation::Continuation;
 use super::copied::Room;
 use super::design::Design;
 use super::model_loss::{ModelLoss, Target};
@@ -24,6 +25,8 @@ pub struct ByColumns<B: ModelLoss, P> {
     /// Its rows; their dual variables are those of the last look.
     states: Vec<RowState>,
     newton: Option<Newton<B>>,
+    /// Once there were slopes to judge by.
+    continuation: Option<Continuation>,
     w: Vec<f64>,
     /// Σ βx of the last look, with the dual variables balanced if there is an intercept.
     v: Vec<f64>,
@@ -64,6 +67,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
             parts,
             states: Vec::new(),
             newton: None,
+            continuation: None,
             w,
             v,
             looked: false,
@@ -151,7 +155,10 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
         }
         let (design, free) = (self.design(&rows), self.objective.intercept.then(Free::default));
         let Some(newton) = &mut self.newton else { return Sweep::default() };
-        let Stepped { looked_at, fall } = newton.step(design, &self.parts, &mut self.w, &self.v, (free, &self.watch));
+        let continuation = self.continuation.get_or_insert_with(|| Continuation::new(&self.parts, &self.w, &self.v));
+        let parts = continuation.stronger(&self.parts);
+        let Stepped { looked_at, fall } = newton.step(design, &parts, &mut self.w, &self.v, (free, &self.watch));
+        continuation.stepped(fall);
         self.last_fall = fall;
         // As many row visits as look at so many values, those of the certificate included.
         let all = design.values().max(1) as f64;
