@@ -1,10 +1,10 @@
 //! Batches of rows that a Python program makes one after the other.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::record_batch::RecordBatchReader;
+use arrow_array::RecordBatch;
+use arrow_array::RecordBatchReader;
+use arrow_schema::ArrowError;
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use pyo3_arrow::PyRecordBatchReader;

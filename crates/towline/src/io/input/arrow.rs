@@ -17,30 +17,37 @@
 //! Files are decoded a few rows at a time (`parquet.rs`), streams a message at a time (`ipc.rs`); what is held is taken
 //! from the budget. Formats with a footer that come through a pipe or compressed are copied to a temporary file first.
 mod columns;
+#[cfg(feature = "parquet")]
 mod compact;
+#[cfg(feature = "parquet")]
 mod delta;
+#[cfg(feature = "parquet")]
 mod footer;
 mod guard;
 mod ipc;
 mod lists;
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod malformed;
 mod messages;
+#[cfg(feature = "parquet")]
 mod pages;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
 mod row_group;
 mod rows;
 mod spool;
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests;
+#[cfg(feature = "parquet")]
 mod unpacked;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ::arrow::array::RecordBatch;
-use ::arrow::datatypes::SchemaRef;
-use ::arrow::record_batch::RecordBatchReader;
+use arrow_array::RecordBatch;
+use arrow_array::RecordBatchReader;
+use arrow_schema::SchemaRef;
 
 use self::columns::Layout;
 pub use self::guard::is_decoding;
@@ -143,6 +150,7 @@ impl ArrowSource {
         let (name, mut batches) = match self.waiting.pop_front() {
             None => return Ok(false),
             Some(Waiting::Open(name, batches)) => (name, batches),
+            #[cfg(feature = "parquet")]
             Some(Waiting::Stream(stream, Format::Parquet)) => {
                 let name = stream.name();
                 (name, parquet::open(stream, self.target_bytes, &self.budget, &self.progress)?)

@@ -3,6 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+#[cfg(feature = "arrow")]
 use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
@@ -166,7 +167,12 @@ fn open_raw(
     let text: Arc<dyn TextFormat> = match format {
         Format::Libsvm => Arc::new(Libsvm::new(options.libsvm)),
         Format::Csv => Arc::new(Csv::new(options.table.clone())),
-        Format::Parquet | Format::Arrow => {
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => return Err(left_out(&file, "Parquet", "parquet")),
+        #[cfg(not(feature = "arrow"))]
+        Format::Arrow => return Err(left_out(&file, "Arrow", "arrow")),
+        #[cfg(feature = "arrow")]
+        _ => {
             let source = ArrowSource::new(format, streams, &options.table, budget, progress).map_err(refused)?;
             return Ok(Box::new(source));
         }
@@ -174,6 +180,13 @@ fn open_raw(
     let limits = TextLimits::for_budget(budget, options.threads);
     let source = TextSource::from_streams(text, streams, limits, budget, progress).map_err(refused)?;
     Ok(Box::new(source))
+}
+
+/// An error about a format that this build was made without.
+#[cfg(not(feature = "parquet"))]
+fn left_out(file: &str, format: &str, feature: &str) -> InputError {
+    let remedy = format!("build it with its feature '{feature}', or convert the file to CSV");
+    InputError::file(file, format!("this build of the library reads no {format}"), remedy)
 }
 
 /// The one format of all inputs.
@@ -253,6 +266,19 @@ fn looks_like_libsvm(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A format that a build was made without is refused by name, with what to do.
+    #[cfg(not(feature = "parquet"))]
+    #[test]
+    fn formats_that_were_left_out_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        std::fs::write(&path, b"PAR1").unwrap();
+        let (budget, progress) = (Budget::unlimited(), Progress::default());
+        let refused = open(&[Input::File(path)], &ReadOptions::default(), &budget, &progress).err().unwrap();
+        let message = refused.to_string();
+        assert!(message.contains("no Parquet") && message.contains("feature 'parquet'"), "{message}");
+    }
 
     #[test]
     fn contents_go_before_names() {

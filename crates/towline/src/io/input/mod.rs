@@ -5,6 +5,7 @@
 //! ```
 //! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the
 //! order of the input, whatever the number of threads.
+#[cfg(feature = "arrow")]
 pub mod arrow;
 pub mod batch;
 pub mod bytes;

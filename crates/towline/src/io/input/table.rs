@@ -13,7 +13,7 @@
 //! The first file decides which column has which part and what it holds (`looks.rs`), unless a schema is known that has
 //! decided it before; columns of further files are matched by name (`plan.rs`). The numbers and names themselves go into
 //! a batch through `cells.rs`, whatever the format.
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod agreement;
 pub(crate) mod cells;
 pub(crate) mod looks;
@@ -21,7 +21,7 @@ mod parts;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod testing;
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 pub(crate) mod testing_arrow;
 pub(crate) mod words;
 mod written;

@@ -1,5 +1,5 @@
 //! What the fields of a schema become.
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema};
 
 use crate::input::InputError;
 use crate::input::table::cells::word;

@@ -186,8 +186,8 @@ mod tests {
     use ::parquet::column::page::Page;
     use ::parquet::file::properties::WriterProperties;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    use arrow::array::{ArrayRef, StringArray};
-    use arrow::record_batch::RecordBatch;
+    use arrow_array::RecordBatch;
+    use arrow_array::{ArrayRef, StringArray};
     use parquet::arrow::ArrowWriter;
     use proptest::prelude::*;
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::{self, Message, MessageHeader, convert, reader, root_as_message};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_ipc::{self as ipc, Message, MessageHeader, convert, reader, root_as_message};
+use arrow_schema::SchemaRef;
 
 use super::messages::{FILE_MAGIC, FORMAT, Messages, Payment, RawMessage};
 use super::spool::{self, Counter};

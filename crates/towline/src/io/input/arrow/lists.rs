@@ -1,9 +1,11 @@
 //! Lists of numbers, and of pairs of index and number.
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, UInt64Array};
-use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, UInt64Type};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, Float64Array, UInt64Array};
+use arrow_buffer::NullBuffer;
+use arrow_cast::cast;
+use arrow_schema::ArrowError;
+use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
 
 use super::rows::{Strings, numbers};
@@ -205,5 +207,5 @@ fn push_index(name: &mut Vec<u8>, index: u64) {
 fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array.clone()) };
     let all = NullBuffer::union(array.nulls(), Some(nulls));
-    Ok(arrow::array::make_array(array.to_data().into_builder().nulls(all).build()?))
+    Ok(arrow_array::make_array(array.to_data().into_builder().nulls(all).build()?))
 }

@@ -1,7 +1,7 @@
 //! What is wrong with a table is said with its place and a remedy, and damage never ends the program.
-use ::arrow::array::*;
-use ::arrow::datatypes::*;
-use ::arrow::ipc::CompressionType;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_ipc::CompressionType;
 
 use super::tests::{array, floats, integers, labels, pairs, read};
 use crate::input::table::testing::{Files, options, row};

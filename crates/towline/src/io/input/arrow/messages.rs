@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use arrow::buffer::Buffer;
-use arrow::datatypes::Schema;
-use arrow::ipc::{Block, convert, root_as_footer, root_as_message};
+use arrow_buffer::Buffer;
+use arrow_ipc::{Block, convert, root_as_footer, root_as_message};
+use arrow_schema::Schema;
 
 use super::guard;
 use super::spool::Counter;

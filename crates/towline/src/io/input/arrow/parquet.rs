@@ -1,8 +1,8 @@
 //! Parquet files, a row group after the other and a few rows at a time.
 use std::sync::{Arc, Mutex};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};

@@ -1,10 +1,10 @@
 //! Arrow arrays become rows.
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
-};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, TimeUnit, UInt64Type};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray};
+use arrow_cast::cast;
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::columns::{Cells, Layout, Shape};
 use super::lists::{self, Dense, Sparse};

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use ::arrow::array::*;
-use ::arrow::datatypes::*;
-use ::arrow::ipc::CompressionType;
-use ::arrow::record_batch::RecordBatchIterator;
+use arrow_array::builder::*;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_ipc::CompressionType;
+use arrow_schema::*;
 
 use super::ArrowSource;
 use crate::budget::Budget;
@@ -176,7 +177,7 @@ pub(super) fn pairs(names: (&str, &str), rows: &[&[(i32, f64)]]) -> ArrayRef {
     let indices = array(Int32Array::from_iter_values(flat.iter().map(|&(index, _)| index)));
     let values = array(Float64Array::from_iter_values(flat.iter().map(|&(_, value)| value)));
     let items = StructArray::new(fields.clone(), vec![indices, values], None);
-    let offsets = ::arrow::buffer::OffsetBuffer::from_lengths(rows.iter().map(|row| row.len()));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths(rows.iter().map(|row| row.len()));
     array(ListArray::new(Arc::new(Field::new("item", DataType::Struct(fields), true)), offsets, array(items), None))
 }
 

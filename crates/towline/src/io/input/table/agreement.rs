@@ -1,8 +1,8 @@
 //! The same table gives the same rows, whatever the format.
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use arrow::ipc::CompressionType;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::CompressionType;
 use proptest::prelude::*;
 
 use super::TableOptions;

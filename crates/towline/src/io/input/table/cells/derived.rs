@@ -1,6 +1,8 @@
 //! Cells of which several features are made: text and dates.
 use super::RowWriter;
-use super::mistakes::{CellError, not_utf8, unlike_its_column};
+#[cfg(feature = "arrow")]
+use super::mistakes::unlike_its_column;
+use super::mistakes::{CellError, not_utf8};
 use crate::input::table::plan::Column;
 use crate::input::table::words;
 use crate::input::table::written::{self, Moment, WEEKDAYS};
@@ -44,6 +46,7 @@ impl RowWriter<'_> {
     }
 
     /// A date, as so many days since 1970.
+    #[cfg(feature = "arrow")]
     pub(crate) fn days(&mut self, column: &Column, days: f64, form: DateForm) -> Result<(), CellError> {
         match Moment::of_days(days) {
             Some(moment) => self.moment(column, moment, form),

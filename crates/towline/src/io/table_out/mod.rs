@@ -1,16 +1,13 @@
 //! Tables that are written: CSV, Parquet and Arrow, with columns of text and of numbers.
 //!
 //! Rows wait until there are enough of them for a batch. What Parquet and Arrow make of a batch goes to the output at once.
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "arrow")]
+mod columnar;
 
-use arrow::array::{ArrayRef, Float64Builder, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::error::ArrowError;
-use arrow::ipc::writer::FileWriter;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use std::io::{self, Write};
+
+#[cfg(feature = "arrow")]
+use columnar::Columnar;
 
 use crate::budget::{Budget, BudgetError, Reservation};
 
@@ -98,26 +95,32 @@ pub enum Cell<'a> {
     Absent,
 }
 
-enum Builder {
-    Text(StringBuilder),
-    Number(Float64Builder),
-}
-
+/// What makes bytes of rows.
 enum Encoder {
     Csv,
-    Parquet(ArrowWriter<Pipe>),
-    Arrow(FileWriter<Pipe>),
+    #[cfg(feature = "arrow")]
+    Columnar(Box<Columnar>),
+}
+
+impl Encoder {
+    #[cfg_attr(not(feature = "arrow"), allow(unused_variables))]
+    fn new(format: TableFormat, columns: &[OutColumn]) -> Result<Encoder, TableOutError> {
+        match format {
+            TableFormat::Csv => Ok(Encoder::Csv),
+            #[cfg(feature = "arrow")]
+            _ => Ok(Encoder::Columnar(Box::new(Columnar::new(format, columns)?))),
+            #[cfg(not(feature = "arrow"))]
+            _ => {
+                Err(TableOutError::Encode("this build writes neither Parquet nor Arrow; name a .csv file".to_string()))
+            }
+        }
+    }
 }
 
 /// Writes a table row by row.
 pub struct TableWriter<W: Write> {
     out: W,
-    schema: Arc<Schema>,
     encoder: Encoder,
-    /// What the encoder has made.
-    pipe: Pipe,
-    columns: Vec<Builder>,
-    rows: usize,
     _paid: Reservation,
 }
 
@@ -136,125 +139,36 @@ pub enum TableOutError {
     Encode(String),
 }
 
-impl From<ArrowError> for TableOutError {
-    fn from(error: ArrowError) -> Self {
-        TableOutError::Encode(error.to_string())
-    }
-}
-
-impl From<parquet::errors::ParquetError> for TableOutError {
-    fn from(error: parquet::errors::ParquetError) -> Self {
-        TableOutError::Encode(error.to_string())
-    }
-}
-
 impl<W: Write> TableWriter<W> {
     /// Begins a table.
-    pub fn new(format: TableFormat, columns: &[OutColumn], out: W, budget: &Budget) -> Result<Self, TableOutError> {
+    pub fn new(format: TableFormat, columns: &[OutColumn], mut out: W, budget: &Budget) -> Result<Self, TableOutError> {
         let bytes = if format == TableFormat::Csv { 0 } else { BATCH_ROWS as u64 * CELL_BYTES * columns.len() as u64 };
         let paid = budget.reserve("the table that is written", bytes)?;
-        let field = |column: &OutColumn| match column {
-            OutColumn::Text(name) => Field::new(name, DataType::Utf8, true),
-            OutColumn::Number(name) => Field::new(name, DataType::Float64, true),
-        };
-        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        let builder = |column: &OutColumn| match column {
-            OutColumn::Text(_) => Builder::Text(StringBuilder::new()),
-            OutColumn::Number(_) => Builder::Number(Float64Builder::new()),
-        };
-        let pipe = Pipe::default();
-        let encoder = match format {
-            TableFormat::Csv => Encoder::Csv,
-            TableFormat::Parquet => {
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                Encoder::Parquet(ArrowWriter::try_new(pipe.clone(), schema.clone(), Some(properties))?)
-            }
-            TableFormat::Arrow => Encoder::Arrow(FileWriter::try_new(pipe.clone(), &schema)?),
-        };
-        let head = csv_head(columns);
-        let columns = columns.iter().map(builder).collect();
-        let mut writer = TableWriter { out, schema, encoder, pipe, columns, rows: 0, _paid: paid };
+        let encoder = Encoder::new(format, columns)?;
         if format == TableFormat::Csv {
-            writer.out.write_all(head.as_bytes())?;
+            out.write_all(csv_head(columns).as_bytes())?;
         }
-        Ok(writer)
+        Ok(TableWriter { out, encoder, _paid: paid })
     }
 
     /// Writes a row, with a cell for each column.
     pub fn row<'a>(&mut self, cells: impl Iterator<Item = Cell<'a>>) -> Result<(), TableOutError> {
-        if let Encoder::Csv = self.encoder {
-            return Ok(write_line(&mut self.out, cells)?);
+        match &mut self.encoder {
+            Encoder::Csv => Ok(write_line(&mut self.out, cells)?),
+            #[cfg(feature = "arrow")]
+            Encoder::Columnar(columnar) => columnar.row(cells, &mut self.out),
         }
-        for (builder, cell) in self.columns.iter_mut().zip(cells) {
-            match (builder, cell) {
-                (Builder::Text(builder), Cell::Text(text)) => builder.append_value(text),
-                (Builder::Text(builder), Cell::Number(number)) => builder.append_value(number.to_string()),
-                (Builder::Text(builder), Cell::Absent) => builder.append_null(),
-                (Builder::Number(builder), Cell::Number(number)) => builder.append_value(number),
-                (Builder::Number(builder), _) => builder.append_null(),
-            }
-        }
-        self.rows += 1;
-        if self.rows == BATCH_ROWS { self.flush() } else { Ok(()) }
-    }
-
-    /// Encodes the rows that wait.
-    fn flush(&mut self) -> Result<(), TableOutError> {
-        let finish = |builder: &mut Builder| -> ArrayRef {
-            match builder {
-                Builder::Text(builder) => Arc::new(builder.finish()),
-                Builder::Number(builder) => Arc::new(builder.finish()),
-            }
-        };
-        if self.rows > 0 {
-            let batch = RecordBatch::try_new(self.schema.clone(), self.columns.iter_mut().map(finish).collect())?;
-            match &mut self.encoder {
-                Encoder::Csv => {}
-                Encoder::Parquet(writer) => {
-                    writer.write(&batch)?;
-                    writer.flush()?;
-                }
-                Encoder::Arrow(writer) => writer.write(&batch)?,
-            }
-            self.rows = 0;
-        }
-        Ok(self.pipe.empty_into(&mut self.out)?)
     }
 
     /// Ends the table, and gives the output back.
+    #[cfg_attr(not(feature = "arrow"), allow(unused_mut))]
     pub fn finish(mut self) -> Result<W, TableOutError> {
-        self.flush()?;
-        match &mut self.encoder {
+        match self.encoder {
             Encoder::Csv => {}
-            Encoder::Parquet(writer) => drop(writer.finish()?),
-            Encoder::Arrow(writer) => writer.finish()?,
+            #[cfg(feature = "arrow")]
+            Encoder::Columnar(columnar) => columnar.finish(&mut self.out)?,
         }
-        self.pipe.empty_into(&mut self.out)?;
         Ok(self.out)
-    }
-}
-
-/// Bytes on their way from an encoder to an output that may be bound to its thread.
-#[derive(Clone, Default)]
-struct Pipe(Arc<Mutex<Vec<u8>>>);
-
-impl Pipe {
-    fn empty_into(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        out.write_all(&bytes)?;
-        bytes.clear();
-        Ok(())
-    }
-}
-
-impl Write for Pipe {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -279,8 +193,10 @@ mod tests {
         assert_eq!(text, "\"id, \"\"x\"\"\",score\n,0\n\"a,1\",0.25\n");
     }
 
+    #[cfg(feature = "parquet")]
     #[test]
     fn tables_are_read_again() {
+        use arrow_array::RecordBatch;
         // More than one batch.
         let count = BATCH_ROWS + 7;
         for format in [TableFormat::Parquet, TableFormat::Arrow] {
@@ -292,17 +208,17 @@ mod tests {
                     reader.build().unwrap().map(Result::unwrap).collect()
                 }
                 _ => {
-                    let reader = arrow::ipc::reader::FileReader::try_new(io::Cursor::new(bytes), None).unwrap();
+                    let reader = arrow_ipc::reader::FileReader::try_new(io::Cursor::new(bytes), None).unwrap();
                     reader.map(Result::unwrap).collect()
                 }
             };
             assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), count);
             let last = batches.last().unwrap();
-            let scores = last.column(1).as_any().downcast_ref::<arrow::array::Float64Array>().unwrap();
+            let scores = last.column(1).as_any().downcast_ref::<arrow_array::Float64Array>().unwrap();
             assert_eq!(scores.value(scores.len() - 1), (count - 1) as f64 / 4.0);
             let first = &batches[0];
-            let ids = first.column(0).as_any().downcast_ref::<arrow::array::StringArray>().unwrap();
-            assert!(arrow::array::Array::is_null(ids, 0) && ids.value(1) == "a,1");
+            let ids = first.column(0).as_any().downcast_ref::<arrow_array::StringArray>().unwrap();
+            assert!(arrow_array::Array::is_null(ids, 0) && ids.value(1) == "a,1");
         }
     }
 
