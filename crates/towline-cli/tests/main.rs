@@ -16,6 +16,7 @@ mod messages;
 mod methods;
 mod outputs;
 mod path;
+mod snapshots;
 mod store;
 mod streams;
 mod tables;

@@ -218,6 +218,15 @@ pub enum ModelError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A folder, such as a store, was named in the place of a model.
+    #[error("{}: this is a folder{}, not a model; name a file that training has written", path.display(),
+        if *is_store { " with a store" } else { "" })]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Whether there is a store in it.
+        is_store: bool,
+    },
     /// The model has numbers that no file can hold.
     #[error("{}: the model was not written: {problem}; use a smaller C, or scale labels, weights and values", path.display())]
     Unfit {

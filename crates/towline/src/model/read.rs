@@ -21,6 +21,10 @@ impl Model {
     pub fn load_within(path: &Path, budget: &Budget) -> Result<(Model, Reservation), ModelError> {
         let io = |source| ModelError::Io { path: path.to_path_buf(), action: "read it", source };
         let mut file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            let is_store = path.join("manifest.json").is_file();
+            return Err(ModelError::Folder { path: path.to_path_buf(), is_store });
+        }
         // What is no model, or a file of holes, may have any size.
         let mut mark = Vec::new();
         (&file).take(MAGIC.len() as u64).read_to_end(&mut mark).map_err(io)?;
