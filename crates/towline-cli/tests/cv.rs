@@ -1,5 +1,6 @@
 //! Cross-validation as a user sees it.
 
+use crate::workbench::random::Random;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -51,11 +52,8 @@ fn folds_in_memory_and_out_of_core_have_the_same_scores() {
 fn a_fold_is_what_training_without_it_gives() {
     // Folds by group: the rows of one group are one fold's, so the others can be packed and trained by hand.
     let folder = TempDir::new().unwrap();
-    let mut state = 3u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % n
-    };
+    let mut source = Random(3);
+    let mut random = |n: u64| source.below(n);
     let rows: Vec<(u64, String)> = (0..600)
         .map(|_| {
             let (group, a, b, noise) = (random(2), random(20), random(20), random(10));

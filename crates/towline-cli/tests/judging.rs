@@ -1,5 +1,6 @@
 //! How models are judged, as a user sees it.
 
+use crate::workbench::random::Random;
 use crate::workbench::{Workbench, shipped};
 use serde_json::Value;
 
@@ -9,11 +10,8 @@ fn json(bench: &Workbench, line: &str) -> Value {
 
 /// Rows with a feature that says much of the label and one that says nothing; one row in four is positive.
 fn rows(count: u64, seed: u64) -> String {
-    let mut state = seed;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % n
-    };
+    let mut source = Random(seed);
+    let mut random = |n: u64| source.below(n);
     let mut text = String::new();
     for _ in 0..count {
         let is_positive = random(4) == 0;

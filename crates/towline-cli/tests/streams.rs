@@ -1,5 +1,6 @@
 //! Streams as a user sees them: one pass, models meanwhile, going on from a model.
 
+use crate::workbench::random::Random;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -54,11 +55,8 @@ impl Bench {
 /// Rows of four classes with names of no order; each class has features of its own.
 fn many_classes(rows: usize, late: bool) -> String {
     let mut text = String::new();
-    let mut state = 7u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % n
-    };
+    let mut source = Random(7);
+    let mut random = |n: u64| source.below(n);
     for row in 0..rows {
         let known = if late && row < rows / 2 { 2 } else { 4 };
         let class = random(known);

@@ -1,4 +1,6 @@
 //! The baselines learn what they can, say truthfully how good it is, and stay within their budget.
+use crate::labelled::Random;
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use towline::baselines::{Baseline, BaselineError, BaselineOptions, train};
@@ -15,11 +17,8 @@ const COLUMNS: usize = 12;
 const ROWS: u64 = 600;
 
 fn rows(classes: bool) -> Vec<(RowInfo, Vec<(u32, f64)>)> {
-    let mut state = 99u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
+    let mut source = Random(99);
+    let mut random = move || source.fraction();
     let mut row = |id: u64| {
         let mut values: Vec<(u32, f64)> = Vec::new();
         for column in 0..COLUMNS as u32 {
@@ -95,9 +94,12 @@ fn is_admm(method: Baseline) -> bool {
 #[test]
 fn admm_reaches_the_optimum() {
     let rows = rows(true);
-    for (name, loss, intercept) in
-        [("l1", ALL[1], false), ("l1", ALL[2], true), ("elastic-net", ALL[3], false), ("l2", ALL[0], false)]
-    {
+    for (name, loss, intercept) in [
+        ("l1", loss("squared-hinge"), false),
+        ("l1", loss("logistic"), true),
+        ("elastic-net", loss("squared"), false),
+        ("l2", loss("hinge"), false),
+    ] {
         let penalty = AnyPenalty::from_name(name, 2.0, 0.5, None).unwrap();
         let bias = if intercept { 1.0 } else { 0.5 };
         let objective = Objective { penalty, intercept, bias, ..objective(loss) };
@@ -125,8 +127,10 @@ fn mirror_descent_comes_down() {
         let (below, _) = optimum(&objective, &rows);
         let options = BaselineOptions::new(Baseline::MirrorDescent, objective, 20).unwrap();
         let found = run(&options, &rows).certificate.objective;
-        // The step is constant and chosen on few rows: it wavers around the optimum at a distance.
-        assert!(found - below <= 0.5 * (zero - below), "{}: {found} between {below} and {zero}", loss.name());
+        // The step is constant and chosen on few rows: it wavers around the optimum at a distance, most where slopes jump
+        // on both sides of a target.
+        let part = if loss.name() == "epsilon-insensitive" { 0.6 } else { 0.35 };
+        assert!(found - below <= part * (zero - below), "{}: {found} between {below} and {zero}", loss.name());
     }
 }
 
@@ -176,7 +180,7 @@ fn descent_comes_near_the_optimum_of_every_loss() {
 fn every_method_tells_the_classes_apart() {
     let rows = rows(true);
     for method in Baseline::ALL {
-        let trained = run(&BaselineOptions::new(method, objective_of(method, ALL[0]), 10).unwrap(), &rows);
+        let trained = run(&BaselineOptions::new(method, objective_of(method, loss("hinge")), 10).unwrap(), &rows);
         let w = &trained.weights;
         let right = rows.iter().filter(|(info, row)| {
             let z = row.iter().map(|&(j, x)| w[j as usize] * x).sum::<f64>() + 0.5 * w[COLUMNS];
@@ -192,7 +196,7 @@ fn the_same_seed_gives_the_same_bits() {
     let rows = rows(true);
     for method in Baseline::ALL {
         let weights = |seed| {
-            let mut options = BaselineOptions::new(method, objective_of(method, ALL[0]), 2).unwrap();
+            let mut options = BaselineOptions::new(method, objective_of(method, loss("hinge")), 2).unwrap();
             options.seed = seed;
             run(&options, &rows).weights
         };
@@ -204,19 +208,19 @@ fn the_same_seed_gives_the_same_bits() {
 #[test]
 fn what_a_method_cannot_learn_is_refused() {
     for method in Baseline::ALL {
-        let logistic = BaselineOptions::new(method, objective_of(method, ALL[2]), 1);
-        let squared = BaselineOptions::new(method, objective_of(method, ALL[3]), 1);
+        let logistic = BaselineOptions::new(method, objective_of(method, loss("logistic")), 1);
+        let squared = BaselineOptions::new(method, objective_of(method, loss("squared")), 1);
         let any = matches!(method, Baseline::Sgd | Baseline::MirrorDescent) || is_admm(method);
         assert_eq!((logistic.is_ok(), squared.is_ok()), (any, any));
-        let sparse = Objective { penalty: l1(1.0), ..objective(ALL[0]) };
+        let sparse = Objective { penalty: l1(1.0), ..objective(loss("hinge")) };
         let can = method == Baseline::MirrorDescent || is_admm(method);
         assert_eq!(BaselineOptions::new(method, sparse.clone(), 1).is_ok(), can);
         let intercept = Objective { intercept: true, bias: 1.0, ..sparse };
         assert_eq!(BaselineOptions::new(method, intercept, 1).is_ok(), is_admm(method));
-        let none = BaselineOptions::new(method, objective_of(method, ALL[0]), 0).unwrap_err();
+        let none = BaselineOptions::new(method, objective_of(method, loss("hinge")), 0).unwrap_err();
         assert_eq!(none, BaselineError::NoPass { method });
     }
-    let error = BaselineOptions::new(Baseline::Pegasos, objective(ALL[2]), 1).unwrap_err();
+    let error = BaselineOptions::new(Baseline::Pegasos, objective(loss("logistic")), 1).unwrap_err();
     assert_eq!(
         error.to_string(),
         "pegasos is for the hinge loss, not for the logistic loss; use `method(sgd)`, or leave `method` out"
@@ -227,7 +231,7 @@ fn what_a_method_cannot_learn_is_refused() {
 fn the_least_budget_that_is_named_is_enough() {
     let rows = rows(true);
     for method in Baseline::ALL {
-        let options = BaselineOptions::new(method, objective_of(method, ALL[0]), 1).unwrap();
+        let options = BaselineOptions::new(method, objective_of(method, loss("hinge")), 1).unwrap();
         let mut limit = 100;
         let budget = loop {
             let budget = Budget::new(limit);
@@ -254,7 +258,7 @@ fn a_run_can_be_stopped() {
         }
     }
     let rows = rows(true);
-    let options = BaselineOptions::new(Baseline::Mira, objective(ALL[0]), 1000).unwrap();
+    let options = BaselineOptions::new(Baseline::Mira, objective(loss("hinge")), 1000).unwrap();
     let mut stopper = Stopper(options.stop.clone(), 0);
     let trained = train(store(&rows), &options, &Budget::unlimited(), &mut stopper).unwrap();
     assert_eq!((trained.status, stopper.1), (Status::Interrupted, 3), "two passes and the certificate");
@@ -266,7 +270,7 @@ fn rows_without_weight_are_not_seen() {
     let mut rows = rows(true);
     rows.iter_mut().for_each(|(info, _)| info.weight = 0.0);
     for method in Baseline::ALL {
-        let options = BaselineOptions::new(method, objective_of(method, ALL[0]), 1).unwrap();
+        let options = BaselineOptions::new(method, objective_of(method, loss("hinge")), 1).unwrap();
         let error = train(store(&rows), &options, &Budget::unlimited(), &mut ()).unwrap_err();
         assert!(matches!(error, TrainError::NoWeight), "{}", method.name());
     }

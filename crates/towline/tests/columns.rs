@@ -1,6 +1,7 @@
 //! Coordinate descent on columns ends at the certified optimum that dual coordinate descent ends at, in memory and out
 //! of core, inside its budget.
 
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use crate::rows::{objective, rows, store};
@@ -108,7 +109,7 @@ fn groups_have_the_optimum_of_dual_steps() {
 #[test]
 fn auto_is_by_columns_where_they_fit_and_says_from_when_on() {
     let rows = rows(true);
-    let tall = objective(ALL[1], "l1", false);
+    let tall = objective(loss("squared-hinge"), "l1", false);
     let (plan, _) = Plan::for_solver(&*store(&rows, 10), &tall, Solver::Auto, 1, &Budget::unlimited()).unwrap();
     assert_eq!((plan.solver, plan.columns_from_bytes), (Solver::Dual, None), "more rows than columns");
     let store = store(&rows[..crate::rows::COLUMNS].to_vec(), 10);
@@ -134,18 +135,18 @@ fn auto_is_by_columns_where_they_fit_and_says_from_when_on() {
 fn what_cannot_be_done_by_columns_is_said() {
     let rows = rows(true);
     let store = store(&rows, 10);
-    let failed = |loss: usize, penalty: &str, budget: &Budget| {
-        let options = options(objective(ALL[loss], penalty, false), Solver::Columns);
+    let failed = |name: &str, penalty: &str, budget: &Budget| {
+        let options = options(objective(loss(name), penalty, false), Solver::Columns);
         train(store.clone(), &options, budget, &mut ()).unwrap_err().to_string()
     };
-    let whole = plan(&store, &objective(ALL[0], "l1", false), &Budget::unlimited()).unwrap().used_bytes();
-    let error = failed(0, "l1", &Budget::new(whole - 1));
+    let whole = plan(&store, &objective(loss("hinge"), "l1", false), &Budget::unlimited()).unwrap().used_bytes();
+    let error = failed("hinge", "l1", &Budget::new(whole - 1));
     assert!(error.contains(&format!("has kinks: use `memory({whole})`")), "{error}");
-    assert!(failed(1, "l2", &Budget::unlimited()).contains("l1, elastic-net and group"));
-    let least = plan(&store, &objective(ALL[1], "l1", false), &Budget::unlimited()).unwrap().least_bytes;
-    let error = failed(1, "l1", &Budget::new(least - 1));
+    assert!(failed("squared-hinge", "l2", &Budget::unlimited()).contains("l1, elastic-net and group"));
+    let least = plan(&store, &objective(loss("squared-hinge"), "l1", false), &Budget::unlimited()).unwrap().least_bytes;
+    let error = failed("squared-hinge", "l1", &Budget::new(least - 1));
     assert!(error.contains(&format!("`memory({least})`")), "{error}");
-    assert!(plan(&store, &objective(ALL[1], "l1", false), &Budget::new(least)).is_ok());
+    assert!(plan(&store, &objective(loss("squared-hinge"), "l1", false), &Budget::new(least)).is_ok());
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn a_run_starts_from_weights() {
     let rows = rows(true);
     let store = store(&rows, 1);
     for intercept in [false, true] {
-        let base = || options(objective(ALL[2], "l1", intercept), Solver::Columns);
+        let base = || options(objective(loss("logistic"), "l1", intercept), Solver::Columns);
         let first = run(&store, &base(), &Budget::unlimited(), "first");
         let mut again = TrainOptions { tolerance: 1e-6, ..base() };
         again.tasks[0].start = Some(towline::trainer::Start::Values(first.duals.values().unwrap()));
@@ -175,7 +176,7 @@ fn models_that_share_rows_are_those_that_train_alone() {
     let names = ["a", "b", "c"].map(String::from).to_vec();
     let classes = Classes::new(vec![0.0, 1.0, 2.0], names, vec![1.0, 0.0, 2.0]);
     let targets = Targets::Classes { classes, multiclass: Multiclass::OneVsRest };
-    let all = Objective { targets, ..objective(ALL[1], "l1", true) };
+    let all = Objective { targets, ..objective(loss("squared-hinge"), "l1", true) };
     let store = store(&rows, 1);
     let tasks = all.split().into_iter().map(Task::new).collect();
     let together = TrainOptions { tasks, ..options(all.clone(), Solver::Columns) };

@@ -1,12 +1,12 @@
 //! Crammer–Singer with so many classes that dual variables are kept as pairs: the optimum from the definitions, the
 //! budget, and going on.
 
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use crate::labelled::Random;
 use towline::block::{Block, Layout, RowInfo};
 use towline::budget::Budget;
-use towline::loss::ALL;
 use towline::loss::classes::{ClassLoss, CrammerSinger};
 use towline::objective::{Classes, Multiclass, Objective, Targets};
 use towline::store::MemoryStore;
@@ -51,7 +51,7 @@ fn objective(c: f64) -> Objective {
     let labels: Vec<f64> = (0..CLASSES).map(|class| class as f64).collect();
     let names = labels.iter().map(f64::to_string).collect();
     let classes = Classes::new(labels, names, vec![1.0; CLASSES]);
-    Objective::new(ALL[0], c, Targets::Classes { classes, multiclass: Multiclass::CrammerSinger })
+    Objective::new(loss("hinge"), c, Targets::Classes { classes, multiclass: Multiclass::CrammerSinger })
 }
 
 fn task(c: f64) -> Task {

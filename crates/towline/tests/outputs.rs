@@ -1,5 +1,6 @@
 //! Several outputs in one objective, softmax and several numbers, with every penalty: a certified optimum in memory and
 //! out of core, on which a plain dense solver agrees.
+use crate::labelled::Random;
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo};
@@ -24,11 +25,8 @@ type JointRow = (Vec<f64>, f64, Vec<(u32, f64)>);
 
 /// Random sparse rows; their targets follow two directions, or are the class of the largest of them.
 fn rows(classes: bool) -> Rows {
-    let mut state = 4242u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
+    let mut source = Random(4242);
+    let mut random = move || source.fraction();
     let row = |id: usize| {
         let mut row: Vec<(u32, f64)> = Vec::new();
         for column in 0..COLUMNS as u32 {

@@ -1,6 +1,7 @@
 //! Paths begin exactly where the first weight leaves 0, and every point is the optimum that a run of its own would
 //! find.
 
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use crate::rows::{COLUMNS, budget, objective, penalty, rows, store};
@@ -95,7 +96,8 @@ fn penalties_without_a_kink_have_no_beginning() {
     let rows = rows(true);
     for name in ["l2", "none"] {
         let zero =
-            lambda_max(store(&rows, 1), &Task::new(objective(ALL[2], name, false)), &Budget::unlimited()).unwrap();
+            lambda_max(store(&rows, 1), &Task::new(objective(loss("logistic"), name, false)), &Budget::unlimited())
+                .unwrap();
         assert_eq!(zero.largest_lambda, None, "{name}");
     }
     let ridge = AnyPenalty::from_name("elastic-net", 1.0, 0.0, None).unwrap();
@@ -107,7 +109,7 @@ fn every_point_is_what_a_run_of_its_own_finds() {
     let rows = rows(true);
     for (name, intercept) in [("l1", true), ("group", false), ("l2", false), ("l2", true)] {
         for blocks in [1, 20] {
-            let base = objective(ALL[1], name, intercept);
+            let base = objective(loss("squared-hinge"), name, intercept);
             let memory = store(&rows, blocks);
             let store: Arc<dyn BlockStore> = memory.clone();
             let points: Vec<Objective> = [20.0, 8.0, 3.0, 1.0].iter().map(|&l| with_lambda(&base, l)).collect();
@@ -152,7 +154,7 @@ fn points_that_there_is_no_time_for_are_left_out() {
 #[test]
 fn a_path_costs_little_more_reading_than_its_last_point() {
     let rows = rows(true);
-    let base = objective(ALL[2], "l1", false);
+    let base = objective(loss("logistic"), "l1", false);
     let memory = store(&rows, 20);
     let store: Arc<dyn BlockStore> = memory.clone();
     let options = |objective: Objective| TrainOptions { tolerance: 1e-3, ..options(objective) };
@@ -185,7 +187,7 @@ fn another_c_starts_from_scaled_dual_variables() {
     let rows = rows(true);
     let store: Arc<dyn BlockStore> = store(&rows, 1);
     for name in ["l2", "l1"] {
-        let base = objective(ALL[0], name, false);
+        let base = objective(loss("hinge"), name, false);
         let points: Vec<Objective> = [0.1, 0.3, 1.0].iter().map(|&c| Objective { c, ..base.clone() }).collect();
         let mut found = Vec::new();
         walk(&store, &points, 1e-7, None, &Budget::unlimited(), |_, trained| {

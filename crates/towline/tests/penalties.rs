@@ -1,5 +1,6 @@
 //! Every loss with every penalty reaches a certified optimum, in memory and out of core, and a plain solver agrees.
 
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use crate::rows::{COLUMNS, ROWS, Rows, budget, objective, rows, store};
@@ -150,7 +151,7 @@ fn without_a_penalty_the_losses_alone_are_minimised() {
 #[test]
 fn l1_leaves_out_what_explains_nothing() {
     let rows = rows(true);
-    let mut options = options(ALL[1], "l1", true);
+    let mut options = options(loss("squared-hinge"), "l1", true);
     options.tasks[0].objective.penalty = options.tasks[0].objective.penalty.with_lambda(15.0);
     let trained = train(store(&rows, 1), &options, &Budget::unlimited(), &mut ()).unwrap();
     let zeros = trained.weights.iter().filter(|&&w| w == 0.0).count();
@@ -239,7 +240,7 @@ fn a_run_goes_on_from_its_weights_and_dual_variables() {
     let rows = rows(true);
     for (blocks, intercept) in [(1, false), (1, true), (20, false), (20, true)] {
         let store = store(&rows, blocks);
-        let base = || options(ALL[1], "l1", intercept);
+        let base = || options(loss("squared-hinge"), "l1", intercept);
         let budget = || budget(&store, &base().tasks[0].objective, blocks == 1);
         let first = train(store.clone(), &base(), &budget(), &mut ()).unwrap();
         let mut duals = Vec::new();
@@ -257,7 +258,7 @@ fn a_run_goes_on_from_its_weights_and_dual_variables() {
 fn too_small_a_budget_says_the_least_that_works() {
     let rows = rows(true);
     let store = store(&rows, 20);
-    let options = options(ALL[1], "l1", false);
+    let options = options(loss("squared-hinge"), "l1", false);
     let objective = &options.tasks[0].objective;
     let error = Plan::for_models(&*store, objective, 1, &Budget::new(1000)).unwrap_err();
     assert!(error.least_bytes > Plan::new(&*store, &Budget::new(1000)).unwrap_err().least_bytes);

@@ -2,6 +2,8 @@
 //!
 //! The certificate itself is not trusted: both sides of the duality gap are computed anew here, densely and plainly. By
 //! weak duality a small gap proves the optimum, whatever the solver did.
+use crate::labelled::Random;
+use crate::labelled::loss;
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo, ValueKind};
@@ -21,11 +23,8 @@ struct Data {
 
 /// Random sparse rows with labels that a linear model explains in part. `classes` makes labels of -1 and +1.
 fn data(classes: bool) -> Data {
-    let mut state = 12345u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
+    let mut source = Random(12345);
+    let mut random = move || source.fraction();
     let rows = (0..ROWS as u64).map(|id| {
         let mut row: Vec<(u32, f64)> = Vec::new();
         for column in 0..COLUMNS as u32 {
@@ -188,7 +187,8 @@ fn the_same_seed_gives_the_same_bits() {
     let run = |seed| {
         let store = store(&data, 20);
         let budget = budget(&store, 0.4);
-        let options = TrainOptions { seed, max_passes: 3, tolerance: 1e-12, ..options(objective(ALL[0], 10.0, 0.0)) };
+        let options =
+            TrainOptions { seed, max_passes: 3, tolerance: 1e-12, ..options(objective(loss("hinge"), 10.0, 0.0)) };
         train(store, &options, &budget, &mut ()).unwrap().weights
     };
     assert_eq!(run(7), run(7));
@@ -202,7 +202,7 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
         let first = {
             let store = store(&data, 20);
             let budget = budget(&store, part);
-            let options = TrainOptions { max_passes: 2, ..options(objective(ALL[0], 10.0, 0.0)) };
+            let options = TrainOptions { max_passes: 2, ..options(objective(loss("hinge"), 10.0, 0.0)) };
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_eq!(trained.status, Status::OutOfPasses);
             trained
@@ -211,7 +211,7 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
             let store = store(&data, 20);
             let budget = budget(&store, part);
             let start = Some(Start::Values(duals(&first).iter().map(|d| d * c / 10.0).collect()));
-            let mut options = options(objective(ALL[0], c, 0.0));
+            let mut options = options(objective(loss("hinge"), c, 0.0));
             options.tasks[0].start = start;
             let trained = train(store, &options, &budget, &mut ()).unwrap();
             assert_optimal(&data, &options, &trained, &format!("C={c}"));
@@ -223,7 +223,7 @@ fn a_run_goes_on_from_its_dual_variables_and_from_those_of_another_c() {
 fn a_finished_run_is_recognised_at_once() {
     let data = data(true);
     let options_of = |start| {
-        let mut options = options(objective(ALL[0], 1.0, 0.0));
+        let mut options = options(objective(loss("hinge"), 1.0, 0.0));
         options.tasks[0].start = start;
         options
     };
@@ -244,7 +244,7 @@ fn a_weight_is_a_repetition() {
             .flat_map(|(info, row)| vec![(RowInfo { weight: 1.0, ..*info }, row.clone()); info.weight as usize])
             .collect(),
     };
-    let options = options(objective(ALL[0], 1.0, 0.0));
+    let options = options(objective(loss("hinge"), 1.0, 0.0));
     let run =
         |data: &Data| train(store(data, 1), &options, &Budget::unlimited(), &mut ()).unwrap().certificate.objective;
     let (a, b) = (run(&once), run(&repeated));
@@ -255,7 +255,7 @@ fn a_weight_is_a_repetition() {
 fn too_small_a_budget_says_the_least_that_works() {
     let data = data(true);
     let store = store(&data, 20);
-    let options = options(objective(ALL[0], 1.0, 0.0));
+    let options = options(objective(loss("hinge"), 1.0, 0.0));
     let error = Plan::new(&*store, &Budget::new(1000)).unwrap_err();
     let trained = train(store.clone(), &options, &Budget::new(error.least_bytes), &mut ()).unwrap();
     assert_optimal(&data, &options, &trained, "least budget");
@@ -266,7 +266,7 @@ fn too_small_a_budget_says_the_least_that_works() {
 fn no_weight_at_all_is_an_error() {
     let mut data = data(true);
     data.rows.iter_mut().for_each(|(info, _)| info.weight = 0.0);
-    let options = options(objective(ALL[0], 1.0, 0.0));
+    let options = options(objective(loss("hinge"), 1.0, 0.0));
     assert!(train(store(&data, 1), &options, &Budget::unlimited(), &mut ()).is_err());
     let store = store(&data, 20);
     let budget = budget(&store, 0.4);

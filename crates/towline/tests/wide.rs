@@ -1,4 +1,5 @@
 //! More features than memory holds: what is packed and trained is what more memory would give.
+use crate::labelled::loss;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -249,7 +250,7 @@ fn models_are_written_in_little_memory() {
     for scale in [Scale::None, Scale::Standard] {
         let store = trained_store(folder.path(), scale);
         let targets = Targets::binary(&store.manifest().labels, None).unwrap();
-        let objective = Objective { bias: 1.0, ..Objective::new(ALL[0], 1.0, targets) };
+        let objective = Objective { bias: 1.0, ..Objective::new(loss("hinge"), 1.0, targets) };
         let options = TrainOptions { tolerance: 0.1, ..TrainOptions::new(objective.clone()) };
         let trained = [train(store.clone(), &options, &Budget::unlimited(), &mut ()).unwrap()];
         let model = Model::new(&trained, &objective, &store, &store.features(&Budget::unlimited()).unwrap());

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::engine::{Cost, Status};
-    use crate::loss::ALL;
+    use crate::loss::AnyLoss;
     use crate::model::calibration::{Calibration, CalibrationMethod, Curve};
     use crate::model::{NAME_BYTES, VERSION};
     use crate::objective::{Classes, Multiclass, Objective, Targets};
@@ -117,7 +117,7 @@ mod tests {
         let header = Header {
             version: VERSION,
             created_by: String::new(),
-            objective: Objective::new(ALL[0], 1.0, targets),
+            objective: Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0).unwrap(), 1.0, targets),
             status: Status::Converged,
             certificate: None,
             certificates: Vec::new(),

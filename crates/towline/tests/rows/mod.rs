@@ -1,6 +1,7 @@
 //! Rows whose labels are explained in part, for the tests of penalties. Every test file is a crate and uses a part of
 //! this.
 #![allow(dead_code)]
+use crate::labelled::Random;
 use std::sync::Arc;
 
 use towline::block::{Block, Layout, RowInfo, ValueKind};
@@ -18,11 +19,8 @@ pub type Rows = Vec<(RowInfo, Vec<(u32, f64)>)>;
 
 /// Random sparse rows whose labels a few of the features explain in part, with an offset.
 pub fn rows(classes: bool) -> Rows {
-    let mut state = 987u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
+    let mut source = Random(987);
+    let mut random = move || source.fraction();
     (0..ROWS as u64)
         .map(|id| {
             let mut row: Vec<(u32, f64)> = Vec::new();

@@ -233,12 +233,16 @@ mod tests {
             assert!(text.contains(&format!("\"name\":\"{}\"", loss.name())), "{text}");
             assert_eq!(serde_json::from_str::<AnyLoss>(&text).unwrap(), loss);
         }
-        assert_eq!(serde_json::to_string(&ALL[6]).unwrap(), r#"{"name":"huber","delta":1.0}"#);
+        assert_eq!(
+            serde_json::to_string(&AnyLoss::from_name("huber", 0.1, 1.0).unwrap()).unwrap(),
+            r#"{"name":"huber","delta":1.0}"#
+        );
     }
 
     #[test]
     fn the_table_has_each_loss_once() {
         let mut names: Vec<_> = ALL.iter().map(|loss| loss.name()).collect();
+        names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 7);
         assert_eq!(ALL.iter().filter(|loss| loss.is_classification()).count(), 3);
@@ -255,7 +259,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(ALL[3].ceiling_margin(1.0), None);
+        let squared = AnyLoss::from_name("squared", 0.1, 1.0).unwrap();
+        assert_eq!(squared.ceiling_margin(1.0), None);
     }
 
     #[test]
