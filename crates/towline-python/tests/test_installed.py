@@ -29,4 +29,7 @@ def test_a_file_becomes_a_store_and_a_model(tmp_path):
     rows.write_text("".join(f"{1 if i % 2 else -1} {i % 2 + 1}:1 {i % 7 + 3}:0.5\n" for i in range(200)))
     store = towline.pack(str(rows), str(tmp_path / "rows.tow"), memory="64M")
     model = towline.LinearSVC().fit(store)
-    assert model.score(store) == 1.0
+    expected = [1 if i % 2 else -1 for i in range(200)]
+    assert model.predict(str(rows)).tolist() == expected
+    model.save(tmp_path / "rows.towm")
+    assert towline.read_model(tmp_path / "rows.towm").predict(str(rows)).tolist() == expected

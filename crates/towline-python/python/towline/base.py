@@ -9,6 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_is
 
 from . import _native
 from ._train import Fit
+from .frames import columns_of
 from .model import Model, coefficients
 from .store import is_on_disk, open_store
 
@@ -64,11 +65,19 @@ class LinearEstimator(BaseEstimator):
     def _take(self, fit: Fit, *, from_store: bool, flat: bool = False) -> None:
         """Models become ``coef_`` and ``intercept_``; with ``flat``, a vector and a number."""
         self._models, self._from_store, self._flat = fit.models, from_store, flat
+        vars(self).pop("features_", None)
         names = self._set_weights(fit.fitted[0].width)
         if from_store:
             self.n_features_in_ = self.coef_.shape[-1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _know_frame(self, X):
+        """After a fit to a frame: what came in are its columns, and what has weights are features made of them."""
+        self.features_ = self.feature_names_in_
+        self.feature_names_in_ = np.array(columns_of(X), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
 
     def _set_weights(self, width: int | None) -> list[str] | None:
         """Sets ``coef_`` and ``intercept_`` from the models, and returns the names of features if there are any."""

@@ -13,6 +13,7 @@ from . import _native
 from ._rows import rows
 from ._train import Fit
 from .base import LinearEstimator
+from .frames import is_mixed, packed
 from .model import winners
 from .store import is_on_disk
 
@@ -21,10 +22,18 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classes by the sign or the largest of their scores."""
 
     def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store, whose labels are then those of the file.
+        """Fits to arrays, to a data frame, or to a path or a store, whose labels are then those of the file.
 
+        A frame with columns of text, categories or dates is packed as ``towline.pack`` does it.
         Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
         """
+        if is_mixed(X):
+            with packed(X, y, sample_weight, self.memory, reading) as store:
+                self.fit(store)
+            self._know_frame(X)
+            if y is not None:
+                self.classes_ = self.classes_.astype(np.asarray(y).dtype)
+            return self
         fit = self._new_fit()
         data, problem = self._prepared(X, y, sample_weight, reading)
         fit.train(data, problem)

@@ -13,6 +13,7 @@ from . import _native
 from ._rows import rows
 from ._size import size_bytes
 from ._sklearn import to_sklearn
+from .frames import without_index
 from .store import paths, reading_options
 
 #: Weights are kept sparse where a dense array would be more than so many times as large.
@@ -132,6 +133,7 @@ class Model:
             if not hasattr(X, "__arrow_c_stream__"):
                 raise ValueError("this model knows features by their names; give it a data frame or a file")
             options, size = reading_options(reading), size_bytes(memory)
+            X = without_index(X)
             return np.hstack([model.score_arrow(X, options, size) for model in self._models])
         if self.unit_rows:
             X = normalize(X)

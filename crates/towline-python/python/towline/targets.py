@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from ._rows import rows
 from ._train import Fit
 from .base import LinearEstimator
+from .frames import is_mixed, packed
 from .store import is_on_disk
 
 
@@ -25,10 +26,15 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return tags
 
     def fit(self, X, y=None, sample_weight=None, **reading):
-        """Fits to arrays, or to a path or a store, whose labels are then the numbers of the file.
+        """Fits to arrays, to a data frame, or to a path or a store, whose labels are then the numbers of the file.
 
+        A frame with columns of text, categories or dates is packed as ``towline.pack`` does it.
         Other keywords say how a file is read: ``label="price"`` and the rest of ``towline.pack``.
         """
+        if is_mixed(X):
+            with packed(X, y, sample_weight, self.memory, reading) as store:
+                self.fit(store)
+            return self._know_frame(X)
         fit = self._new_fit()
         if is_on_disk(X):
             data, problem = self._prepared(X, y, sample_weight, reading)
