@@ -44,7 +44,7 @@ pub struct Problem<'py> {
     truncate: Option<f64>,
     /// Label, name and weight of each class; none for regression.
     classes: Option<Vec<(f64, String, f64)>>,
-    /// How more than two classes are told apart: ovr, crammer-singer or softmax.
+    /// How more than two classes are distinguished: ovr, crammer-singer or softmax.
     multiclass: String,
     /// Whether, one against the rest, the weight of a class counts just where it is the positive one, as in LIBLINEAR.
     own_weight_only: bool,

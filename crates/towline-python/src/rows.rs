@@ -49,7 +49,7 @@ impl Rows {
     ) -> PyResult<Self> {
         let columns = if let Ok(narrow) = columns.extract::<PyReadonlyArray1<'_, i32>>() {
             if width > i32::MAX as usize {
-                return Err(PyValueError::new_err("32-bit columns cannot number so many features"));
+                return Err(PyValueError::new_err("32-bit columns cannot number this many features"));
             }
             SharedColumns::Narrow(cells(&narrow)?)
         } else if let Ok(wide) = columns.extract::<PyReadonlyArray1<'_, i64>>() {

@@ -137,7 +137,7 @@ impl Random {
             let at = self.below(size as u64) as usize;
             node = match node {
                 Value::Array(items) => &mut items[at],
-                Value::Object(fields) => fields.iter_mut().nth(at).map(|field| field.1).expect("there are so many"),
+                Value::Object(fields) => fields.iter_mut().nth(at).map(|field| field.1).expect("there are this many"),
                 _ => unreachable!("it has items"),
             };
         }

@@ -106,7 +106,7 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
     }
 }
 
-/// Asks to stop after so many steps.
+/// Asks to stop after this many steps.
 struct Stops {
     steps: usize,
     stop: Stop,
@@ -168,7 +168,7 @@ fn active_rows_that_do_not_fit_wait_on_disk() {
     }
 }
 
-/// Keeps what it is told, and asks to stop after so many steps.
+/// Keeps what it is told, and asks to stop after this many steps.
 struct Notes {
     falls: Vec<f64>,
     notes: Vec<String>,
@@ -193,7 +193,7 @@ impl Observer for Notes {
     }
 }
 
-/// Trains in little memory, from dual variables if there are any, for so many steps at most.
+/// Trains in little memory, from dual variables if there are any, for this many steps at most.
 fn in_little_memory(
     store: &Arc<DiskStore>,
     (objective, primal): (&Objective, bool),

@@ -40,7 +40,7 @@ def choice(estimator, name: str, choices: tuple) -> Any:
 
 
 def threads(n_jobs) -> int | None:
-    """How many threads ``n_jobs`` means: below 0, all but so many; without it, the library's choice."""
+    """How many threads ``n_jobs`` means: below 0, all but this many; without it, the library's choice."""
     if n_jobs is None:
         return None
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:

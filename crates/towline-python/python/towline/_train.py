@@ -17,7 +17,7 @@ SOLVERS = ("auto", "dual", "columns", "gram", "newton", "multipliers")
 
 #: Losses with a slope and a curvature everywhere.
 SMOOTH = ("logistic", "squared-hinge", "squared-epsilon-insensitive", "huber")
-#: Tables of up to so many values are small; and no gap below this is asked for without being wanted.
+#: Tables of up to this many values are small; and no gap below this is asked for without being wanted.
 SMALL, LEAST_GOAL = 1 << 20, 1e-13
 
 #: What the library wants to know of a model, and what it takes if an estimator says nothing.
@@ -141,7 +141,7 @@ def _solver(estimator) -> str:
 
 
 def _size(data, problem: dict) -> tuple:
-    """What has to be the same for a start: rows, features, and the classes, in the way that they are told apart."""
+    """What has to be the same for a start: rows, features, and the classes, in the way that they are distinguished."""
     rows = data.shape if isinstance(data, _native.Rows) else (data.rows, data.features)
     bound = bool(problem.get("non_negative"))
     return rows, problem.get("multiclass"), [name for _, name, _ in problem.get("classes") or []], bound

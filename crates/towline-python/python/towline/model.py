@@ -16,7 +16,7 @@ from ._sklearn import to_sklearn
 from .frames import without_index
 from .store import paths, reading_options
 
-#: Weights are kept sparse where a dense array would be more than so many times as large.
+#: Weights are kept sparse where a dense array would be more than this many times as large.
 SPARSE_RATIO = 64
 
 
@@ -104,7 +104,7 @@ class Model:
 
     @property
     def multiclass(self) -> str | None:
-        """How more than two classes are told apart: one-vs-rest, crammer-singer or softmax."""
+        """How more than two classes are distinguished: one-vs-rest, crammer-singer or softmax."""
         targets = self._header["objective"]["targets"]
         return targets["classes"]["multiclass"] if "classes" in targets else None
 

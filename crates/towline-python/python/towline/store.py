@@ -70,7 +70,7 @@ def pack(
     ``(X, y)`` or ``(X, y, sample_weight)``. Columns of arrays are features with their number, from 0 on.
 
     ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"auto"`` (numbers of tables by mean and
-    standard deviation), ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to so many random
+    standard deviation), ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to this many random
     Fourier features for the kernel ``exp(-gamma |x - y|^2)``; ``rff_keep`` says whether the store holds their ``"values"``, or the rows that they are made from with the
     ``"seed"`` whenever a block is read. Other keywords say how
     files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``category``, ``number``, ``text`` (a column, a list of them, or a

@@ -79,7 +79,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self.coef_ = self.coef_[0]
 
     def _check_targets(self, count: int) -> None:
-        """Refuses parameters that are not for so many targets."""
+        """Refuses parameters that are not for this many targets."""
 
     def _say_more(self, fit: Fit) -> None:
         """Attributes of some estimators only."""

@@ -7,7 +7,7 @@ pub struct RowBits {
 }
 
 impl RowBits {
-    /// Bytes for so many rows.
+    /// Bytes for this many rows.
     pub fn bytes(rows: u64) -> u64 {
         rows.div_ceil(64) * 8
     }

@@ -84,7 +84,7 @@ fn name(model: usize) -> String {
     (model + 1).to_string()
 }
 
-/// Where the dual variables of so many models go: on in the file of an earlier run, or to a new one.
+/// Where the dual variables of this many models go: on in the file of an earlier run, or to a new one.
 pub(super) fn files(
     path: &Path,
     earlier: Option<Arc<Checkpoints>>,

@@ -13,8 +13,8 @@ use crate::model::calibration::{Calibration, CalibrationMethod};
 use crate::objective::Objective;
 
 impl Fit {
-    /// Calibrates the model: trains others without each of so many folds first, and fits curves to the scores of the rows
-    /// that those have not seen. The model then has probabilities, whatever its loss.
+    /// Calibrates the model: trains others without each of this many folds first, and fits curves to the scores of the
+    /// rows that those have not seen. The model then has probabilities, whatever its loss.
     pub fn calibrate(mut self, folds: u32, method: CalibrationMethod) -> Fit {
         self.calibrate = Some((folds, method));
         self
@@ -22,8 +22,8 @@ impl Fit {
 }
 
 impl Prepared {
-    /// Trains the models of all folds and fits the curves, if that was asked for. A limit of time is for this and for the
-    /// training that comes then.
+    /// Trains the models of all folds and fits the curves, if that was asked for. A limit of time is for this and for
+    /// the training that comes then.
     pub fn calibrate(&mut self, observer: &mut dyn Observer) -> Result<(), FitError> {
         let Some((count, method)) = self.fit.calibrate else { return Ok(()) };
         let begin = Instant::now();

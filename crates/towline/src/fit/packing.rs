@@ -184,7 +184,7 @@ impl Pack {
         self
     }
 
-    /// Maps rows to so many random Fourier features, whose products are close to the kernel exp(-γ|x - y|²).
+    /// Maps rows to this many random Fourier features, whose products are close to the kernel exp(-γ|x - y|²).
     pub fn rff(mut self, features: u32) -> Pack {
         self.rff = Some(features);
         self

@@ -108,7 +108,7 @@ pub(super) struct PenaltySettings {
 const LARGEST_GROUP_FILE: u64 = 1 << 30;
 
 impl PenaltySettings {
-    /// The penalty, for the columns of `data` and so many outputs in one objective.
+    /// The penalty, for the columns of `data` and this many outputs in one objective.
     pub fn penalty(&self, outputs: usize, data: &Data, budget: &Budget) -> Result<AnyPenalty, FitError> {
         let name = self.regularizer.name();
         if self.regularizer == Regularizer::Nuclear && outputs == 1 {

@@ -72,7 +72,7 @@ impl<'a> Scores<'a> {
         Scores::open_beside(model, name, options, 0, budget)
     }
 
-    /// The same where the caller keeps so many bytes of each row besides, so that a refusal names a budget for both.
+    /// The same where the caller keeps this many bytes of each row besides, so that a refusal names a budget for both.
     pub fn open_beside(
         model: &'a Model,
         name: &str,
@@ -114,7 +114,7 @@ impl<'a> Scores<'a> {
     }
 
     /// What scoring the rows of `name` takes at least beside the model in a file, of which nothing is loaded yet, where
-    /// the caller keeps so many bytes of each row.
+    /// the caller keeps this many bytes of each row.
     pub fn least_bytes(model: &Path, name: &str, options: &ReadOptions, kept_bytes: u64, budget: &Budget) -> u64 {
         let outputs = Model::outputs_in(model).unwrap_or(1);
         if name != "-" && Path::new(name).is_dir() {

@@ -20,10 +20,10 @@ const FEATURE_BYTES: u64 = 80;
 /// A look at the beginning of a file may take this much memory. The run is refused by then, so that nothing else is
 /// held.
 const LOOK_BYTES: u64 = 12 << 20;
-/// It ends after so many bytes of the file, or so many features.
+/// It ends after this many bytes of the file, or this many features.
 const LOOK_FILE_BYTES: u64 = 1 << 20;
 const LOOK_FEATURES: usize = 1 << 16;
-/// Bits of the hash by which names are told apart in it.
+/// Bits of the hash by which names are distinguished in it.
 const NAME_BITS: u32 = 40;
 
 /// Threads that read: fewer where their pieces of text would take more than a quarter of what is free.
@@ -107,8 +107,8 @@ impl Look {
     }
 }
 
-/// Features of `total` bytes. They grow like a power of what was read (Heaps, Information Retrieval, 1978, section 7.5),
-/// which is that of the second half of the beginning.
+/// Features of `total` bytes. They grow like a power of what was read (Heaps, Information Retrieval, 1978, section
+/// 7.5), which is that of the second half of the beginning.
 fn expected(growth: &[(u64, usize)], total: u64) -> u64 {
     let Some(&(bytes, features)) = growth.last() else { return 0 };
     let half = growth.iter().find(|(read, _)| *read >= bytes / 2);

@@ -85,7 +85,7 @@ impl StreamFit {
         self
     }
 
-    /// Hands a model to [`Watch::save`] after so many rows.
+    /// Hands a model to [`Watch::save`] after this many rows.
     pub fn save_rows(mut self, rows: u64) -> StreamFit {
         self.save_rows = Some(rows);
         self

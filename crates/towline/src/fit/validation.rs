@@ -90,7 +90,7 @@ impl CrossValidation {
         self
     }
 
-    /// Divides the rows into folds so many times, each time anew.
+    /// Divides the rows into folds this many times, each time anew.
     pub fn repeats(mut self, repeats: u32) -> CrossValidation {
         self.repeats = repeats.max(1);
         self
@@ -108,7 +108,8 @@ impl CrossValidation {
         self
     }
 
-    /// What models are compared by: accuracy, or the root of the mean squared error, unless something else is asked for.
+    /// What models are compared by: accuracy, or the root of the mean squared error, unless something else is asked
+    /// for.
     pub fn metric(mut self, metric: Metric) -> CrossValidation {
         self.metric = Some(metric);
         self

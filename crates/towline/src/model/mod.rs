@@ -79,7 +79,7 @@ pub struct Header {
     pub unit_rows: bool,
     /// Whether features have names.
     pub named_features: bool,
-    /// Features are known by so many bits of a hash of their names or numbers.
+    /// Features are known by this many bits of a hash of their names or numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash_bits: Option<u32>,
     /// How the model is judged and what its scores mean.
@@ -106,7 +106,7 @@ impl Reporting {
         *self == Reporting::default()
     }
 
-    /// Whether it fits to a model with so many scores a row: what is read from a file may be anything.
+    /// Whether it fits to a model with this many scores a row: what is read from a file may be anything.
     fn is_whole(&self, outputs: usize) -> bool {
         let is_whole = |calibration: &Calibration| {
             calibration.curves.len() == outputs && calibration.curves.iter().all(Curve::is_whole)
@@ -373,7 +373,7 @@ impl Model {
         (features + 8 * self.weights.len()) as u64
     }
 
-    /// What making a model of so many columns and outputs takes, besides the weights that it is made of.
+    /// What making a model of this many columns and outputs takes, besides the weights that it is made of.
     pub fn assembly_bytes(columns: u64, outputs: u64, named: bool) -> u64 {
         columns.saturating_mul(4 + 8 * outputs + if named { NAME_BYTES as u64 + NAME_LENGTH } else { 8 })
     }

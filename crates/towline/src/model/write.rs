@@ -15,7 +15,7 @@ use crate::output::OutputFile;
 use crate::store::features::{Columns, FeatureName, Scaling};
 use crate::store::{BlockStore, DiskStore, StoreError};
 
-/// What writing a model of so many columns takes besides the weights, at least.
+/// What writing a model of this many columns takes besides the weights, at least.
 pub fn writing_bytes(columns: u64) -> u64 {
     least_bytes(columns)
 }

@@ -18,7 +18,7 @@ pub struct HeldOutScores {
 const ROW_BYTES: u64 = (size_of::<(Option<u32>, f64)>() + size_of::<Ranked>()) as u64;
 
 impl HeldOutScores {
-    /// Room for the scores of so many rows.
+    /// Room for the scores of this many rows.
     pub fn new(rows: u64, outputs: usize, budget: &Budget) -> Result<Self, BudgetError> {
         let bytes = rows.saturating_mul(ROW_BYTES + 8 * outputs as u64);
         let paid = budget.reserve("scores of held-out rows", bytes)?;

@@ -30,8 +30,8 @@ enum Deal {
         /// For each label the limits between folds, ascending; without it they are even.
         strata: Vec<(f64, Vec<u64>)>,
     },
-    /// By their place in the input: the last rows are `count` parts of this size, each tested after all that come before
-    /// it were trained on.
+    /// By their place in the input: the last rows are `count` parts of this size, each tested after all that come
+    /// before it were trained on.
     Ordered { rows: u64, part: u64 },
     /// As somebody else has dealt them out.
     Given { splits: Vec<Split>, uses_every_row: bool },
@@ -46,7 +46,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Trained on and tested by the rows with these numbers, out of so many.
+    /// Trained on and tested by the rows with these numbers, out of this many.
     /// None if a number is not below that.
     pub fn new(rows: u64, train: &[u64], test: &[u64]) -> Option<Split> {
         let bits = |numbers: &[u64]| {
@@ -78,8 +78,8 @@ impl Folds {
         Folds { count, deals: vec![Deal::Shuffled { seed, by_group, strata: Vec::new() }] }
     }
 
-    /// Fold k trains on the first rows of the input and is tested by those that come next. All parts that are tested have
-    /// the same size, and what is left over is trained on first.
+    /// Fold k trains on the first rows of the input and is tested by those that come next. All parts that are tested
+    /// have the same size, and what is left over is trained on first.
     pub fn ordered(count: u32, rows: u64) -> Self {
         Folds { count, deals: vec![Deal::Ordered { rows, part: rows / (u64::from(count) + 1) }] }
     }

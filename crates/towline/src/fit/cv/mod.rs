@@ -60,7 +60,7 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// What an interrupted run has left of so many models, or a file for them.
+    /// What an interrupted run has left of this many models, or a file for them.
     fn open(
         &self,
         store: &dyn BlockStore,
@@ -89,8 +89,8 @@ pub struct Comparison<'a> {
     pub unfinished: Option<&'a Unfinished>,
 }
 
-/// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside, and its limit of time
-/// is for all of it: what there was no time for has no score.
+/// Trains one model per objective and fold, and scores each by its fold. `how.tasks` is left aside, and its limit of
+/// time is for all of it: what there was no time for has no score.
 pub fn cross_validate(
     store: Arc<dyn BlockStore>,
     objectives: &[Objective],

@@ -49,7 +49,7 @@ struct Cell {
     tasks: Vec<Task>,
 }
 
-/// Sums over rows are told apart by at most so many folds, and the rows that a model has not seen are all others.
+/// Sums over rows are distinguished by at most this many folds, and the rows that a model has not seen are all others.
 pub(super) fn folds_fit(folds: &Folds) -> bool {
     folds.per_deal() <= 64 && folds.use_every_row()
 }
@@ -87,7 +87,7 @@ impl<'a> Validation<'a> {
         Ok(objectives.iter().zip(found).map(point).collect())
     }
 
-    /// Keeps memory free for the scores of all rows by the models of so many objectives, where they are ranked.
+    /// Keeps memory free for the scores of all rows by the models of this many objectives, where they are ranked.
     pub fn hold_scores(&mut self, objective: &Objective, count: usize) -> Result<(), TrainError> {
         let ranks = matches!(self.purpose, Purpose::Score(metric, _) if metric.needs_ranks());
         let rows = if ranks { self.store.shape().rows * self.folds.deals() } else { 0 };

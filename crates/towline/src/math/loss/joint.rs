@@ -9,7 +9,7 @@ pub trait JointLoss: Copy + Send + Sync + 'static {
     /// Whether dual variables are c(e_y - p) for a point p of the simplex; else any numbers are.
     const IS_SIMPLEX: bool;
 
-    /// Numbers that make up a target, where there are so many outputs.
+    /// Numbers that make up a target, where there are this many outputs.
     fn target_width(&self, outputs: usize) -> usize;
 
     /// L(y, z).

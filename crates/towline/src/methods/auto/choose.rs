@@ -85,7 +85,7 @@ impl Choice {
 }
 
 impl Choice {
-    /// Where the memory of a run of so many models with this objective would go, and how many of them train together.
+    /// Where the memory of a run of this many models with this objective would go, and how many of them train together.
     pub fn plan(
         &self,
         store: &dyn BlockStore,
@@ -159,7 +159,7 @@ fn least_of_any(
 const OTHER_PASSES: f64 = 60.0;
 /// Passes of coordinate descent over rows in memory that another solver could not certify, at least.
 const LAST_PASSES: u64 = 30;
-/// More of them where they take no time: until so many values have been visited.
+/// More of them where they take no time: until this many values have been visited.
 const LAST_VALUES: u64 = 1 << 29;
 
 /// Where more rows are at their kinks than fit, or matrices are singular up to rounding, coordinate descent goes on

@@ -16,11 +16,11 @@ use crate::second_order::{self, Candidate};
 use crate::store::BlockStore;
 use crate::store::scales::Scales;
 
-/// Is told of models that were trained together: the number of the first, and what came of them.
+/// Is told of models that were trained together: the number of the first, and their outcomes.
 pub type EachPoint<'a, E> = dyn FnMut(usize, &[Trained]) -> Result<(), E> + 'a;
 
 /// Trains the tasks of `options` in turn, those of a point one after the other, and tells `each` of the points that
-/// were trained together: the number of their first model, and what came of all.
+/// were trained together: the number of their first model, and the outcomes of all.
 ///
 /// The first ones start as `chain` or they themselves say. Ends early if a run had to stop. Tasks must have the
 /// same loss and kind of penalty. Costs of models that were trained together include all that was read for them; the

@@ -16,7 +16,7 @@ pub struct SharedVectors {
 }
 
 impl SharedVectors {
-    /// So many vectors of zeros.
+    /// This many vectors of zeros.
     pub fn new(folder: &Path, count: usize, length: usize) -> Result<Self, StoreError> {
         let bytes = count as u64 * length as u64 * 8;
         let file = tempfile::tempfile_in(folder).and_then(|file| file.set_len(bytes).map(|()| file));

@@ -77,14 +77,14 @@ struct ByColumn<'a> {
 }
 
 impl ByColumn<'_> {
-    fn problem<B: ModelLoss + 'static>(self, bends: B) -> Box<dyn Problem> {
+    fn problem<B: ModelLoss + 'static>(self, model_loss: B) -> Box<dyn Problem> {
         let ByColumn { task, columns, room } = self;
         let penalised = columns + usize::from(!task.objective.intercept);
         match &task.objective.penalty {
             AnyPenalty::Group(group) => {
-                Box::new(ByColumns::new(bends, columns, task, Groups::new(group, penalised), room))
+                Box::new(ByColumns::new(model_loss, columns, task, Groups::new(group, penalised), room))
             }
-            penalty => Box::new(ByColumns::new(bends, columns, task, Coordinates::new(penalty, penalised), room)),
+            penalty => Box::new(ByColumns::new(model_loss, columns, task, Coordinates::new(penalty, penalised), room)),
         }
     }
 }

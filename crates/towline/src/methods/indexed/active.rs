@@ -128,7 +128,7 @@ impl ActiveSet {
         !self.segments.iter().all(Segment::is_resident)
     }
 
-    /// Whether so many rows can be in memory together, beside as many pages as are to stay.
+    /// Whether this many rows can be in memory together, beside as many pages as are to stay.
     pub fn holds(&self, rows: u64, free_bytes: u64) -> bool {
         self.room.segments_for(rows) * self.room.bytes() <= free_bytes.saturating_sub(self.page_bytes)
     }

@@ -16,9 +16,9 @@ pub fn fixed_bytes(store: &DiskStore, nodes: u64, indexed: &IndexedOptions) -> u
     vector_bytes(shape.columns, indexed.primal) + search + RowBits::bytes(shape.rows)
 }
 
-/// What training takes at least beside the nodes of the index, of which there are so many: one model with a few of its
-/// active rows while a scan reads all of them, or while the series goes on by blocks, since the index may turn out to
-/// be of no help.
+/// What training takes at least beside the nodes of the index, of which there are this many: one model with a few of
+/// its active rows while a scan reads all of them, or while the series goes on by blocks, since the index may turn out
+/// to be of no help.
 pub fn least_bytes(store: &DiskStore, nodes: u64, indexed: &IndexedOptions, budget: &Budget) -> u64 {
     let scan = ReadAhead::needed_bytes(store, READ_AHEAD);
     // Pages, and each of two segments of active rows, may have an eighth of what is there beside the fixed part.

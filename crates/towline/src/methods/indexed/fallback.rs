@@ -24,7 +24,7 @@ use crate::truncation;
 const PASS_PART: f64 = 0.5;
 /// Blocks, drawn at random, that tell which part of the rows matters.
 const SAMPLE_BLOCKS: usize = 3;
-/// It is asked again when there are so many times more active rows.
+/// It is asked again when there are this many times more active rows.
 const ASK_AGAIN: f64 = 1.25;
 
 /// Says whether to hand over.
@@ -46,7 +46,7 @@ impl IndexCostModel {
         IndexCostModel { store: store.clone(), budget: budget.clone(), random, due: 0, is_possible }
     }
 
-    /// Whether so many active rows, which are not all in memory, cost too much to read back.
+    /// Whether this many active rows, which are not all in memory, cost too much to read back.
     pub fn are_too_many(&self, active: u64) -> bool {
         let rows = self.store.shape().rows.max(1);
         let pass: u64 = self.store.blocks().iter().map(|block| block.stored_bytes).sum();

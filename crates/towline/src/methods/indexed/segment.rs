@@ -63,7 +63,7 @@ impl Room {
         Room { rows, values: (rows as f64 * mean * 1.25) as u64 + longest, longest, shape }
     }
 
-    /// Segments that hold so many rows.
+    /// Segments that hold this many rows.
     pub fn segments_for(&self, rows: u64) -> u64 {
         rows.div_ceil(self.rows)
     }

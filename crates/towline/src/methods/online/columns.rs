@@ -15,7 +15,7 @@ use crate::store::StoreError;
 pub enum Columns {
     /// The next one when it is first seen.
     Seen(Box<Features>),
-    /// What a hash of its name says, with so many bits.
+    /// What a hash of its name says, with this many bits.
     Hashed(u32),
 }
 

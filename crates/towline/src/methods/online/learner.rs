@@ -11,7 +11,7 @@ use crate::predict;
 
 /// What a stream asks of its models.
 pub trait StreamLearner: Send {
-    /// Weights for so many columns.
+    /// Weights for this many columns.
     fn grow(&mut self, columns: usize) -> Result<(), BudgetError>;
 
     /// The classes that are known by now.

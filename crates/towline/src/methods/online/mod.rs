@@ -55,7 +55,7 @@ pub struct StreamOptions {
     pub positive: Option<String>,
     /// Weights of classes by name; others weigh 1.
     pub class_weights: Vec<(String, f64)>,
-    /// How more than two classes are told apart; without it by one objective where the loss is the hinge loss, else
+    /// How more than two classes are distinguished; without it by one objective where the loss is the hinge loss, else
     /// each from all others.
     pub multiclass: Option<Multiclass>,
     /// One of the rules that papers compare with, in place of blocks and cache.
@@ -76,7 +76,7 @@ pub struct StreamOptions {
     pub hash_bits: Option<u32>,
     /// Whether each block is scored before it is learnt.
     pub progressive: bool,
-    /// A model is wanted after so many rows.
+    /// A model is wanted after this many rows.
     pub save_rows: Option<u64>,
     /// A model is wanted, and waiting rows are learnt, after this time.
     pub save_time: Option<Duration>,
@@ -118,7 +118,7 @@ impl StreamOptions {
         }
     }
 
-    /// How more than two classes are told apart.
+    /// How more than two classes are distinguished.
     ///
     /// One objective for all is what the paper has (SBM, sections 3 and 4). It is cheaper than a model per class,
     /// because a row is visited once for all of them, and on held-out parts of the training data of deformed digits and

@@ -17,10 +17,10 @@ use crate::residents::Residents;
 
 /// What a model of one output keeps of a row.
 pub const MODEL_ROW_BYTES: u64 = 80;
-/// Room for the rows of so many models is paid for together with the rows.
+/// Room for the rows of this many models is paid for together with the rows.
 pub const FEW_MODELS: u64 = 8;
 
-/// Means are kept while a part of the budget is free beside them: one of so many.
+/// Means are kept while a part of the budget is free beside them: one of this many.
 const ROOM_FOR_FEATURES: u64 = 16;
 
 /// One model, or one for each class.

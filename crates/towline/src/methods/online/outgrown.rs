@@ -28,7 +28,7 @@ const LEAPS: f64 = 1.25;
 const FILL: f64 = 0.8;
 
 impl Outgrown {
-    /// After so many rows and features, `rows_bytes` of the budget being for rows.
+    /// After this many rows and features, `rows_bytes` of the budget being for rows.
     pub fn new(
         refused: BudgetError,
         (rows, features): (u64, u64),

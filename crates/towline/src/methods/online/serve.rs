@@ -19,7 +19,7 @@ pub enum Work {
     End,
 }
 
-/// What it answers: to rows first with room for the next ones, then with what came of them.
+/// What it answers: to rows first with room for the next ones, then with their outcomes.
 pub enum Answer {
     /// A block to fill while it works.
     Room(Box<Block>),

@@ -70,7 +70,7 @@ impl Stochastic {
         self.options.loss.visit(Make(self))
     }
 
-    /// λ for the row after so many.
+    /// λ for the row after this many.
     fn lambda(&self, learnt: u64) -> f64 {
         1.0 / (self.options.c * self.options.rows.unwrap_or(0).max(learnt + 1) as f64)
     }

@@ -27,7 +27,7 @@ const COLUMN_BYTES: u64 = 2 * 8;
 pub struct Room {
     /// Where they are reserved.
     pub budget: Budget,
-    /// At most so many.
+    /// At most this many.
     pub bytes: u64,
 }
 

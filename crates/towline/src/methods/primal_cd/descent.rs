@@ -19,7 +19,7 @@ use crate::solver::{RowState, Sweep};
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)` with all rows in memory, by row and by column.
 pub struct ByColumns<B: ModelLoss, P> {
-    bends: B,
+    model_loss: B,
     objective: Objective,
     parts: P,
     /// Its rows; their dual variables are those of the last look.
@@ -47,7 +47,7 @@ pub struct ByColumns<B: ModelLoss, P> {
 impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
     /// Starts at the weights that the task names; `parts` makes up its penalty, and `watch` says when the run has to
     /// end.
-    pub fn new(bends: B, columns: usize, task: &Task, parts: P, (room, watch): (Room, Watch)) -> Self {
+    pub fn new(model_loss: B, columns: usize, task: &Task, parts: P, (room, watch): (Room, Watch)) -> Self {
         let start = match &task.start {
             Some(Start::Left(left, _)) => &left.weights,
             _ => &task.start_weights,
@@ -62,7 +62,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
         }
         let (v, scan) = (vec![0.0; columns + 1], ProximalScan::default());
         ByColumns {
-            bends,
+            model_loss,
             objective,
             parts,
             states: Vec::new(),
@@ -97,12 +97,12 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
             for (i, state) in states.iter().enumerate() {
                 targets[rows.number(i)] = Target { y: state.y, c: state.c, beta: state.beta };
             }
-            Newton::new(self.bends, targets, Some(&self.room))
+            Newton::new(self.model_loss, targets, Some(&self.room))
         });
         newton.look(design, &self.w);
         let mut sums = DualSums::default();
         for (i, state) in self.states.iter_mut().enumerate() {
-            let (low, high) = self.bends.exact().dual_bounds(state.y, state.c);
+            let (low, high) = self.model_loss.exact().dual_bounds(state.y, state.c);
             state.beta = (-newton.slopes[rows.number(i)]).clamp(low, high);
             sums.add(state.beta);
         }
@@ -138,12 +138,12 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
     fn certify(&mut self, rows: View) -> Option<Certificate> {
         let mut scan = self.look(&rows);
         for (i, state) in self.states.iter().enumerate() {
-            scan.add_margin(self.bends.exact(), state, self.newton.as_ref()?.z[rows.number(i)]);
+            scan.add_margin(self.model_loss.exact(), state, self.newton.as_ref()?.z[rows.number(i)]);
         }
         let certificate = self.finish(scan);
         if let Some(newton) = &mut self.newton {
-            let Newton { bends, rows, z, .. } = newton;
-            self.looked &= !bends.go_on(rows, z, certificate.objective - self.last_dual, self.last_fall);
+            let Newton { model_loss, rows, z, .. } = newton;
+            self.looked &= !model_loss.go_on(rows, z, certificate.objective - self.last_dual, self.last_fall);
         }
         Some(certificate)
     }
@@ -160,7 +160,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
         let Stepped { looked_at, fall } = newton.step(design, &parts, &mut self.w, &self.v, (free, &self.watch));
         continuation.stepped(fall);
         self.last_fall = fall;
-        // As many row visits as look at so many values, those of the certificate included.
+        // As many row visits as look at this many values, those of the certificate included.
         let all = design.values().max(1) as f64;
         let passes = 1.0 + looked_at as f64 / all;
         Sweep { gain: fall, violation: 0.0, visits: (passes * self.states.len() as f64).ceil() as u64 }
@@ -244,7 +244,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Certify for ByColumn
     fn scan_own(&mut self, row: Row, i: usize) -> f64 {
         let (w, v, Objective { penalty, bias, intercept, .. }) = (&self.w[..], &mut self.v[..], &self.objective);
         let scanned = Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 };
-        self.scan.add(self.bends.exact(), row, &self.states[i], scanned);
+        self.scan.add(self.model_loss.exact(), row, &self.states[i], scanned);
         0.0
     }
 
@@ -253,7 +253,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Certify for ByColumn
         let state = RowState { y, c, sq_norm: 0.0, beta: duals[0] };
         let (w, v, Objective { penalty, bias, intercept, .. }) = (&self.w[..], &mut self.v[..], &self.objective);
         self.scan.add(
-            self.bends.exact(),
+            self.model_loss.exact(),
             row,
             &state,
             Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: 1 },
@@ -262,7 +262,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Certify for ByColumn
 
     fn at_zero(&self, info: &RowInfo, _further: &[f64]) -> f64 {
         let (y, c) = self.objective.row(info);
-        c * self.bends.exact().value(y, 0.0)
+        c * self.model_loss.exact().value(y, 0.0)
     }
 
     fn end_scan(&mut self) -> Certificate {

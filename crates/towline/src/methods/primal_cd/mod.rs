@@ -8,7 +8,7 @@
 //! ```
 //! This is what celer (Massias et al. 2018) and newGLMNET of LIBLINEAR (Yuan et al. 2012) have in common; for the
 //! squared loss the model is F itself, and t = 1. Losses with kinks are rounded off around dual variables that follow
-//! (`bends`). A λ that is far below the one at which weights leave 0 is reached by way of larger ones
+//! (`model_loss`). A λ that is far below the one at which weights leave 0 is reached by way of larger ones
 //! (`continuation`). Most weights stay 0, so that late sweeps cost what the support costs. It needs all rows in memory,
 //! and the same values once more by column.
 mod anchored;

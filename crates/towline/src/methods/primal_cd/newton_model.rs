@@ -27,7 +27,7 @@ const LITTLE: f64 = 1e-3;
 /// Vectors with a number for each resident row, and what steps have taught.
 pub struct Newton<B> {
     /// What margins cost.
-    pub bends: B,
+    pub model_loss: B,
     /// Targets of all residents.
     pub rows: Vec<Target>,
     /// Margins.
@@ -57,19 +57,19 @@ pub struct Stepped {
 
 impl<B: ModelLoss> Newton<B> {
     /// For these rows; with `room` to copy columns to.
-    pub fn new(mut bends: B, rows: Vec<Target>, room: Option<&Room>) -> Self {
-        bends.see(&rows);
+    pub fn new(mut model_loss: B, rows: Vec<Target>, room: Option<&Room>) -> Self {
+        model_loss.see(&rows);
         let zeros = vec![0.0; rows.len()];
         let copied = room.map(Copied::new);
-        Newton { bends, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0], copied }
+        Newton { model_loss, rows, z: zeros.clone(), slopes: zeros.clone(), h: zeros, floor: FLOORS[0], copied }
     }
 
     /// Margins and slopes at w, from nothing but w.
     pub fn look(&mut self, design: Design, w: &[f64]) {
         design.margins(w, &mut self.z);
-        let Newton { bends, rows, z, slopes, .. } = self;
+        let Newton { model_loss, rows, z, slopes, .. } = self;
         for ((slope, row), &z) in slopes.iter_mut().zip(rows).zip(&*z) {
-            *slope = if row.c > 0.0 { bends.slope(row, z) } else { 0.0 };
+            *slope = if row.c > 0.0 { model_loss.slope(row, z) } else { 0.0 };
         }
     }
 
@@ -127,10 +127,10 @@ impl<B: ModelLoss> Newton<B> {
         moving: Moving,
         watch: &Watch,
     ) -> u64 {
-        let Newton { bends, rows, slopes, h, floor, copied, .. } = self;
-        let flat = if *floor <= LITTLE { *floor * bends.curvature() } else { 0.0 };
+        let Newton { model_loss, rows, slopes, h, floor, copied, .. } = self;
+        let flat = if *floor <= LITTLE { *floor * model_loss.curvature() } else { 0.0 };
         let is_flat = |i: usize| h[i] <= flat * rows[i].c;
-        let fraction = FRACTIONS[usize::from(bends.is_quadratic())];
+        let fraction = FRACTIONS[usize::from(model_loss.is_quadratic())];
         let bent = Bent { slopes, h, is_flat: &is_flat };
         if let Some(copied) = copied
             && copied.fill(design, moving.members, bent)
@@ -142,23 +142,23 @@ impl<B: ModelLoss> Newton<B> {
     }
 
     fn bend(&mut self) {
-        let Newton { bends, rows, z, h, floor, .. } = self;
-        let least = *floor * bends.curvature();
+        let Newton { model_loss, rows, z, h, floor, .. } = self;
+        let least = *floor * model_loss.curvature();
         for ((h, row), &z) in h.iter_mut().zip(rows).zip(&*z) {
-            *h = if row.c > 0.0 { bends.second(row, z).max(row.c * least) } else { 0.0 };
+            *h = if row.c > 0.0 { model_loss.second(row, z).max(row.c * least) } else { 0.0 };
         }
     }
 
     /// How far to go along the moves of the margins, and how much F falls at least: R is convex, so its fall is no less
     /// than t times that of the whole step.
     fn length(&mut self, penalty_fall: f64) -> (f64, f64) {
-        let Newton { bends, rows, z, slopes: moves, floor, .. } = self;
+        let Newton { model_loss, rows, z, slopes: moves, floor, .. } = self;
         let lost = |t: f64| -> f64 {
             rows.iter()
                 .zip(&*z)
                 .zip(&*moves)
                 .filter(|((row, _), moved)| row.c > 0.0 && **moved != 0.0)
-                .map(|((row, &z), &moved)| bends.value(row, z + t * moved) - bends.value(row, z))
+                .map(|((row, &z), &moved)| model_loss.value(row, z + t * moved) - model_loss.value(row, z))
                 .sum()
         };
         let slope: f64 = rows
@@ -166,7 +166,7 @@ impl<B: ModelLoss> Newton<B> {
             .zip(&*z)
             .zip(&*moves)
             .filter(|((row, _), _)| row.c > 0.0)
-            .map(|((row, &z), &moved)| bends.slope(row, z) * moved)
+            .map(|((row, &z), &moved)| model_loss.slope(row, z) * moved)
             .sum();
         let promised = penalty_fall - slope;
         let mut t = 1.0;

@@ -53,7 +53,7 @@ struct Visited {
 
 /// The model, and where its minimiser is so far.
 pub struct Quadratic<'a, P, C> {
-    curves: &'a mut C,
+    quadratic_columns: &'a mut C,
     /// R.
     parts: &'a P,
     moving: Moving<'a>,
@@ -81,20 +81,31 @@ const ROOM: usize = 4096;
 
 impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
     /// The model where nothing has moved, for the parts of `set`.
-    pub fn new(curves: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>, watch: &'a Watch) -> Self {
+    pub fn new(quadratic_columns: &'a mut C, parts: &'a P, set: &[u32], moving: Moving<'a>, watch: &'a Watch) -> Self {
         let mut next = 0;
         let visit = |&part: &u32| {
             let first = next;
             next += parts.members(&part).len() as u32;
-            let curvature = (first..next).map(|k| curves.curvature(k as usize)).sum();
+            let curvature = (first..next).map(|k| quadratic_columns.curvature(k as usize)).sum();
             Visited { part, first, curvature }
         };
         let visited = set.iter().map(visit).collect();
-        let intercept_curvature = moving.free.map_or(0.0, |_| curves.curvature(next as usize));
-        let looked_at: u64 = (0..moving.members.len()).map(|k| curves.len(k) as u64).sum();
+        let intercept_curvature = moving.free.map_or(0.0, |_| quadratic_columns.curvature(next as usize));
+        let looked_at: u64 = (0..moving.members.len()).map(|k| quadratic_columns.len(k) as u64).sum();
         let (old, new) = (Vec::new(), Vec::new());
         let pace = watch.pace(looked_at / moving.members.len().max(1) as u64 + 1);
-        Quadratic { curves, parts, moving, visited, intercept_curvature, looked_at, fall: 0.0, old, new, pace }
+        Quadratic {
+            quadratic_columns,
+            parts,
+            moving,
+            visited,
+            intercept_curvature,
+            looked_at,
+            fall: 0.0,
+            old,
+            new,
+            pace,
+        }
     }
 
     /// Sweeps until violations have fallen to `fraction` of those of the first sweep or sweeps are no longer worth it,
@@ -150,17 +161,17 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
     fn try_weights(&mut self, active: &[u32], columns: &[u32], weights: &[f64]) {
         let before = self.value(active);
         let kept: Vec<f64> = columns.iter().map(|&k| self.weight(k as usize)).collect();
-        self.curves.keep();
+        self.quadratic_columns.keep();
         for ((&k, &new), &old) in columns.iter().zip(weights).zip(&kept) {
             self.set(k as usize, new);
-            self.curves.go(k as usize, new - old);
-            self.looked_at += self.curves.len(k as usize) as u64;
+            self.quadratic_columns.go(k as usize, new - old);
+            self.looked_at += self.quadratic_columns.len(k as usize) as u64;
         }
         let fall = before - self.value(active);
         if fall > 0.0 {
             self.fall += fall;
         } else {
-            self.curves.back();
+            self.quadratic_columns.back();
             columns.iter().zip(&kept).for_each(|(&k, &old)| self.set(k as usize, old));
         }
     }
@@ -168,7 +179,8 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
     /// The model, but for what is the same for all d.
     fn value(&self, active: &[u32]) -> f64 {
         let Moving { members, before, w, free } = &self.moving;
-        let losses = self.curves.value(members.iter().zip(*before).map(|(&j, before)| w[j as usize] - before));
+        let losses =
+            self.quadratic_columns.value(members.iter().zip(*before).map(|(&j, before)| w[j as usize] - before));
         let penalties = active.iter().map(|&v| self.parts.value(self.visited[v as usize].part, w));
         let free = free.map_or(0.0, |free| free.value(self.weight(self.intercept())));
         losses + penalties.sum::<f64>() + free
@@ -184,7 +196,7 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
                 return 0.0;
             }
             if let Some(&next) = order.peek() {
-                self.curves.prefetch(self.visited[next].first as usize);
+                self.quadratic_columns.prefetch(self.visited[next].first as usize);
             }
             if self.visited[v].curvature > 0.0 {
                 most = most.max(self.visit(v));
@@ -203,8 +215,8 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
             return 0.0;
         }
         self.set(k, b + step);
-        self.curves.go(k, step);
-        self.looked_at += 2 * self.curves.len(k) as u64;
+        self.quadratic_columns.go(k, step);
+        self.looked_at += 2 * self.quadratic_columns.len(k) as u64;
         slope.abs()
     }
 
@@ -217,7 +229,7 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
             let w = self.weight(k);
             self.old.push(w);
             self.new.push(w - self.slope(k) / curvature);
-            self.looked_at += self.curves.len(k) as u64;
+            self.looked_at += self.quadratic_columns.len(k) as u64;
         }
         self.parts.prox(part, 1.0 / curvature, &mut self.new);
         let mut moved = 0.0;
@@ -225,8 +237,8 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
             let (old, new) = (self.old[n], self.new[n]);
             if new != old {
                 self.set(k, new);
-                self.curves.go(k, new - old);
-                self.looked_at += self.curves.len(k) as u64;
+                self.quadratic_columns.go(k, new - old);
+                self.looked_at += self.quadratic_columns.len(k) as u64;
                 moved += (new - old) * (new - old);
             }
         }
@@ -257,6 +269,6 @@ impl<'a, P: SeparablePenalty, C: QuadraticColumns> Quadratic<'a, P, C> {
 
     #[inline]
     fn slope(&self, k: usize) -> f64 {
-        self.curves.slope(k, self.weight(k) - self.moving.before[k])
+        self.quadratic_columns.slope(k, self.weight(k) - self.moving.before[k])
     }
 }

@@ -29,7 +29,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// For so many columns under the penalty.
+    /// For this many columns under the penalty.
     ///
     /// # Panics
     /// If it is neither of the two; [`can_train`](super::can_train) has looked before.
@@ -82,12 +82,12 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Bytes for so many columns in so many groups.
+    /// Bytes for this many columns in this many groups.
     pub fn bytes(columns: u64, groups: u64) -> u64 {
         4 * columns + 16 * groups
     }
 
-    /// For so many columns under the penalty.
+    /// For this many columns under the penalty.
     pub fn new(group: &Group, columns: usize) -> Self {
         let weights = group.groups.weights().to_vec();
         let of_column = &group.groups.of_column()[..columns];

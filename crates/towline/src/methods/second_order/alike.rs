@@ -63,7 +63,7 @@ pub struct Alike<'a> {
     pub budget: &'a Budget,
     /// Where several models train at a time.
     pub beside: Option<Beside>,
-    /// The first so many models keep their dual variables.
+    /// The first this many models keep their dual variables.
     pub keepers: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::loss::PiecewiseLinear;
 
 /// The part of all terms that is nearer to its kink than the widest band.
 const MOST_PART: f64 = 0.3;
-/// The narrowest band has at least so many terms for each weight.
+/// The narrowest band has at least this many terms for each weight.
 const TERMS_PER_WEIGHT: usize = 10;
 /// The part of F that the gap of the first solution may be, by the margins, where more is not asked for.
 const FIRST_GAP: f64 = 1e-4;

@@ -35,13 +35,13 @@ pub struct BlockGram {
     dense: bool,
 }
 
-/// Pairs of so many outputs, each with itself included.
+/// Pairs of this many outputs, each with itself included.
 pub fn pairs(outputs: usize) -> usize {
     outputs * (outputs + 1) / 2
 }
 
 impl BlockGram {
-    /// Bytes of memory for so many outputs and columns, the constant feature included.
+    /// Bytes of memory for this many outputs and columns, the constant feature included.
     pub fn bytes(outputs: u64, size: u64) -> u64 {
         let pairs = pairs(outputs as usize) as u64;
         8 * pairs.saturating_mul(size.saturating_mul(size) + PANEL_ROWS as u64) + 2 * 8 * size * PANEL_ROWS as u64

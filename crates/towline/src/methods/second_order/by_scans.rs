@@ -24,7 +24,7 @@ use crate::store::Shape;
 const FURTHER: f64 = 0.2;
 /// A sample is solved to this gap: its own error is larger.
 const SAMPLE_TOLERANCE: f64 = 1e-4;
-/// Steps up to so many times the radius of the set are taken as they are: a direction hardly ever is the one in which
+/// Steps up to this many times the radius of the set are taken as they are: a direction hardly ever is the one in which
 /// rows bend first.
 const TRUSTED: f64 = 3.0;
 /// F has to fall by these parts of what was promised for τ to become smaller, and not to become larger.
@@ -34,7 +34,7 @@ const CHANGE: (f64, f64) = (0.2, 10.0);
 /// Scans in a row that lower neither F by as much as the tolerance nor the gap by this part of it.
 const MOST_STALLS: u32 = 5;
 const PROGRESS: f64 = 0.05;
-/// Weights so many times the radius away will not be taken, and need not be found.
+/// Weights this many times the radius away will not be taken, and need not be found.
 const TOO_FAR: f64 = 100.0;
 /// Scans, at most.
 const MOST_SCANS: u64 = 60;
@@ -47,18 +47,18 @@ pub enum Outcome {
     GivenUp(Vec<f64>),
 }
 
-/// Bytes of memory for so many weights, besides the rows, their dual variables and what multipliers take.
+/// Bytes of memory for this many weights, besides the rows, their dual variables and what multipliers take.
 pub fn bytes(size: u64) -> u64 {
     Metric::bytes(size) + WorkingSet::bytes(size)
 }
 
-/// Rows that there is room for in so many bytes, where each loss has so many terms; nothing where they are too few.
+/// Rows that there is room for in this many bytes, where each loss has this many terms; nothing where they are too few.
 pub fn room(shape: &Shape, terms: u64, free: u64) -> Option<u64> {
     let left = free.checked_sub(bytes(shape.columns + 1))?;
     WorkingSet::room(shape, piecewise::row_bytes(terms), left)
 }
 
-/// Bytes that so many rows of a set take.
+/// Bytes that this many rows of a set take.
 pub fn set_bytes(shape: &Shape, terms: u64, rows: u64) -> u64 {
     WorkingSet::row_bytes(shape, piecewise::row_bytes(terms), rows)
 }

@@ -31,7 +31,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Bytes of memory for so many weights and rows.
+    /// Bytes of memory for this many weights and rows.
     pub fn bytes(size: u64, rows: u64) -> u64 {
         8 * (size + rows)
     }

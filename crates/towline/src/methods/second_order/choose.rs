@@ -43,13 +43,13 @@ const FEW_SWEEPS: f64 = 40.0;
 /// Nor where it takes no longer than this, by these numbers.
 const SHORT_SECONDS: f64 = 0.1;
 
-/// Matrices of so many features are small, however few the rows are. They are preferred: the scale of a column cancels
-/// out of them, and stays in matrices of rows by rows.
+/// Matrices of this many features are small, however few the rows are. They are preferred: the scale of a column
+/// cancels out of them, and stays in matrices of rows by rows.
 const FEW_COLUMNS: u64 = 300;
 
 /// Products with the Hessian that conjugate gradients take, for all rows: from 100 to 4,000 on wide tables.
 const PRODUCTS: f64 = 500.0;
-/// The whole Hessian is preferred where it takes no longer than so many times what conjugate gradients do: how many
+/// The whole Hessian is preferred where it takes no longer than this many times what conjugate gradients do: how many
 /// products those take depends on the data.
 const PREFERENCE: f64 = 4.0;
 
@@ -60,7 +60,7 @@ pub enum Matrix {
     Features,
     /// Rows by rows.
     Rows,
-    /// That of so many heavy columns at most, as the preconditioner of conjugate gradients.
+    /// That of this many heavy columns at most, as the preconditioner of conjugate gradients.
     Heavy(u64),
 }
 
@@ -294,7 +294,7 @@ fn factor_seconds(size: f64) -> f64 {
     size * size * size / 3.0 * UPDATE_SECONDS
 }
 
-/// About how long a solver takes for so many outputs in one objective, and so many factors of normal equations.
+/// About how long a solver takes for this many outputs in one objective, and this many factors of normal equations.
 fn seconds(shape: &Shape, solver: Solver, outputs: f64, factors: f64) -> f64 {
     let (rows, size) = (shape.rows as f64, shape.columns as f64 + 1.0);
     let len = shape.values as f64 / rows.max(1.0) + 1.0;

@@ -165,7 +165,7 @@ pub struct ClassMargins<'a> {
 }
 
 impl<'a> ClassMargins<'a> {
-    /// Bytes of memory for so many classes, columns with the constant feature, and rows.
+    /// Bytes of memory for this many classes, columns with the constant feature, and rows.
     pub fn bytes(classes: u64, size: u64, rows: u64) -> u64 {
         let all = classes * size;
         let matrices = BlockGram::bytes(classes, size) + Gram::bytes(all) + Factor::bytes(all);

@@ -50,7 +50,7 @@ pub struct Conjugate<'a> {
 const VECTORS: u64 = 5;
 
 impl<'a> Conjugate<'a> {
-    /// Bytes of memory for so many weights, heavy columns, and rows.
+    /// Bytes of memory for this many weights, heavy columns, and rows.
     pub fn bytes(size: u64, heavy: u64, rows: u64) -> u64 {
         Gram::bytes(heavy + 1) + Factor::bytes(heavy + 1) + 8 * VECTORS * size + 24 * rows
     }

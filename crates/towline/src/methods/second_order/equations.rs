@@ -46,12 +46,12 @@ pub enum Equations<'a> {
 }
 
 impl<'a> Equations<'a> {
-    /// Bytes of memory for so many weights, with the whole matrix.
+    /// Bytes of memory for this many weights, with the whole matrix.
     pub fn exact_bytes(size: u64) -> u64 {
         Gram::bytes(size) + Factor::bytes(size)
     }
 
-    /// No row has been added to those of so many weights.
+    /// No row has been added to those of this many weights.
     pub fn new(size: usize, way: Way<'a>) -> Self {
         match way {
             Way::Exact { len } => Equations::Exact(Gram::new(size, len), Factor::new(size)),

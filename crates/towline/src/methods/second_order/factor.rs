@@ -14,7 +14,7 @@ const JITTER: (f64, f64) = (1e-14, 100.0);
 /// Corrections of a solution by what it leaves over.
 const REFINEMENTS: usize = 2;
 /// Larger matrices are factored some columns at a time, and the limits of the run are looked at in between: after about
-/// so many multiplications.
+/// this many multiplications.
 const WORK: usize = 1 << 28;
 /// Columns at a time, at least and at most.
 const COLUMNS: (usize, usize) = (16, 256);
@@ -32,7 +32,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Bytes of memory for so many columns.
+    /// Bytes of memory for this many columns.
     pub fn bytes(size: u64) -> u64 {
         let scratch = cholesky_in_place_scratch::<f64>(size as usize, Par::Seq, Default::default());
         8 * size.saturating_mul(size + 3) + scratch.size_bytes() as u64

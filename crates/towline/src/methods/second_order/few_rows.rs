@@ -20,7 +20,7 @@ const PANEL: usize = 512;
 /// Rows with fewer values than this part of the columns are multiplied one by one.
 const DENSE_PART: f64 = 0.05;
 
-/// Bytes of memory for so many rows, besides them.
+/// Bytes of memory for this many rows, besides them.
 pub fn bytes(rows: u64) -> u64 {
     // XXᵀ, its factor, and the new rows.
     Gram::bytes(rows) + Factor::bytes(rows) + 8 * rows * (rows + PANEL as u64) + 64 * rows

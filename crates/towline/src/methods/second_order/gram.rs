@@ -58,7 +58,7 @@ impl Chosen {
 }
 
 impl Gram {
-    /// Bytes of memory for rows with so many columns, the constant feature included.
+    /// Bytes of memory for rows with this many columns, the constant feature included.
     pub fn bytes(size: u64) -> u64 {
         8 * size.saturating_mul(size + PANEL_ROWS as u64)
     }

@@ -9,7 +9,7 @@ use crate::engine::TrainError;
 
 /// Columns that may be heavy, at most.
 pub const MOST: u64 = 512;
-/// Adding a row to the matrix of heavy columns may cost so many multiplications for each of its values: about as much
+/// Adding a row to the matrix of heavy columns may cost this many multiplications for each of its values: about as much
 /// as some products with it. An iteration has more of those.
 const COST_PER_VALUE: f64 = 150.0;
 
@@ -29,13 +29,13 @@ pub struct Heavy {
 }
 
 impl Heavy {
-    /// Bytes of memory for so many columns.
+    /// Bytes of memory for this many columns.
     pub fn bytes(columns: u64) -> u64 {
         // Sums and counts, the order of columns and their places.
         20 * columns
     }
 
-    /// None of so many columns: the preconditioner is a diagonal.
+    /// None of this many columns: the preconditioner is a diagonal.
     pub fn none(columns: usize) -> Heavy {
         Heavy { columns: Chosen::new(columns, |_| false), len: 0.0, rows: 1, mean_squares: vec![1.0; columns + 1] }
     }

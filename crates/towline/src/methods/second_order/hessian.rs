@@ -10,7 +10,7 @@ use super::quasi_newton::Memory;
 use super::scanning::Rows;
 use crate::engine::TrainError;
 
-/// Second derivatives are used again where they take as long as so many gradients.
+/// Second derivatives are used again where they take as long as this many gradients.
 const DEAR: f64 = 4.0;
 
 /// When F can fall by no more than this part of itself, Newton's own steps are the fastest.
@@ -52,7 +52,7 @@ enum Hessian {
 }
 
 impl<'a, L: RowLoss> Smooth<'a, L> {
-    /// Bytes of memory for so many weights and rows, with the whole Hessian.
+    /// Bytes of memory for this many weights and rows, with the whole Hessian.
     pub fn bytes(size: u64, rows: u64) -> u64 {
         Look::<L>::bytes(size, rows) + Equations::exact_bytes(size) + Memory::bytes(size) + Changes::bytes(size, rows)
     }

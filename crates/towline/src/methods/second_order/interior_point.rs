@@ -112,7 +112,7 @@ pub struct InteriorPoint<'a, L, R> {
     factor: Factor,
 }
 
-/// Bytes of memory for each row with so many terms.
+/// Bytes of memory for each row with this many terms.
 pub fn row_bytes(terms: u64) -> u64 {
     3 * 8 + terms * size_of::<Term>() as u64
 }

@@ -10,8 +10,8 @@ use super::gram::Gram;
 use crate::engine::Watch;
 use crate::penalty::soft;
 
-/// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in so many of them, and
-/// at most so many.
+/// Sweeps of coordinate descent between two looks at the equations: until no sign has changed in this many of them, and
+/// at most this many.
 const CALM_SWEEPS: usize = 5;
 const MOST_SWEEPS: usize = 100;
 /// Rounds that bring no weight nearer to its condition, at most.

@@ -20,7 +20,8 @@ use crate::penalty::{AnyPenalty, Penalty, Spectrum};
 /// Weights that are nearly 0 become 0 if the objective stays the same up to this part.
 const AS_GOOD: f64 = 1e-9;
 
-/// So many weights of a singular problem are the shortest solution, at most: eigenvectors take much longer than a factor.
+/// This many weights of a singular problem are the shortest solution, at most: eigenvectors take much longer than a
+/// factor.
 const MOST_SPECTRUM: usize = 1000;
 /// By how much, as a part of yᵀy, the objective of the shortest solution may seem to be larger: rounding.
 const AS_SHORT: f64 = 1e-12;
@@ -65,7 +66,7 @@ pub fn can_train(objective: &Objective) -> bool {
     matches!(objective.loss, crate::loss::AnyLoss::Squared(_)) && objective.targets.are_numbers()
 }
 
-/// Bytes of memory for so many features.
+/// Bytes of memory for this many features.
 pub fn bytes(features: u64, objective: &Objective) -> u64 {
     let (size, targets) = (features + 1, objective.width() as u64);
     let joint = match objective.penalty {

@@ -24,7 +24,7 @@ pub struct Moments {
 /// Multiplications between two times that others are told of the scan: a few milliseconds.
 const UNTOLD: f64 = 5e7;
 
-/// Filters that are told apart.
+/// Filters that are distinguished.
 const MOST_FILTERS: usize = 64;
 
 impl Moments {

@@ -28,8 +28,8 @@ const SOLVED: f64 = 0.1;
 /// rows on their parabolas than there are features, and then steps find them one by one; problems that took too many
 /// are followed by one with a smaller σ.
 const GROWTH: [(u64, f64); 6] = [(5, 10.0), (8, 4.0), (16, 2.0), (24, 1.0), (40, 0.3), (u64::MAX, 0.1)];
-/// Conjugate gradients make a problem as hard as a step more for each so many products: they take more of them, the
-/// larger σ is.
+/// Conjugate gradients make a problem as hard as a step more for each batch of this many products: they take more of
+/// them, the larger σ is.
 const EASY_PRODUCTS: u64 = 50;
 /// σ does not grow beyond this many times what it was: rounding would have the last word.
 const MOST_GROWTH: f64 = 1e12;

@@ -21,7 +21,7 @@ use crate::store::{BlockStore, ReadAhead, Shape};
 /// step begins and ends, and the best weights so far.
 const VECTORS: u64 = 13;
 
-/// Bytes of memory for conjugate gradients with so many heavy columns, besides the rows, which are in memory or not.
+/// Bytes of memory for conjugate gradients with this many heavy columns, besides the rows, which are in memory or not.
 pub fn conjugate_bytes(shape: &Shape, solver: Solver, objective: &Objective, heavy: u64, in_memory: bool) -> u64 {
     let (size, kept) = (shape.columns + 1, if in_memory { shape.rows } else { 0 });
     let terms = objective.loss.terms() as u64;
@@ -42,7 +42,7 @@ pub fn model_bytes(shape: &Shape, chosen: &Candidate, objective: &Objective) -> 
     }
 }
 
-/// Bytes of the weights of models that are done while the last of so many trains.
+/// Bytes of the weights of models that are done while the last of this many trains.
 pub fn finished_bytes(shape: &Shape, solver: Solver, objective: &Objective, models: usize) -> u64 {
     let weights = 8 * objective.width() as u64 * (shape.columns + 1);
     // Those of normal equations come all at once.
@@ -88,7 +88,7 @@ pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bo
     method + of_rows
 }
 
-/// What a run of so many models takes of the budget, and what it would take at least.
+/// What a run of this many models takes of the budget, and what it would take at least.
 pub fn needs(store: &dyn BlockStore, objective: &Objective, chosen: &Candidate, models: u64, budget: &Budget) -> Needs {
     let &Candidate { solver, matrix, in_memory, .. } = chosen;
     let (shape, width) = (store.shape(), objective.width() as u64);

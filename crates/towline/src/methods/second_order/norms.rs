@@ -51,7 +51,7 @@ pub struct RoundedGroups<'a> {
 }
 
 impl<'a> RoundedGroups<'a> {
-    /// Not rounded off yet; for so many columns of the matrix.
+    /// Not rounded off yet; for this many columns of the matrix.
     pub fn new(group: &'a Group, outputs: usize, columns: usize) -> Self {
         let count = group.groups.weights().len();
         let (rounding, lengths) = (vec![0.0; count], vec![0.0; count]);
@@ -137,12 +137,12 @@ pub struct RoundedSpectrum {
 }
 
 impl RoundedSpectrum {
-    /// Bytes of memory for so many columns of the matrix.
+    /// Bytes of memory for this many columns of the matrix.
     pub fn bytes(outputs: u64, columns: u64) -> u64 {
         outputs * (Factor::bytes(columns) + 8 * outputs)
     }
 
-    /// Not rounded off yet; for so many columns of the matrix.
+    /// Not rounded off yet; for this many columns of the matrix.
     pub fn new(nuclear: &Nuclear, outputs: usize, columns: usize) -> Self {
         let factors = (0..outputs).map(|_| Factor::new(columns)).collect();
         let (vectors, roots) = (vec![0.0; outputs * outputs], vec![0.0; outputs]);

@@ -126,7 +126,7 @@ pub struct Look<'a, L> {
 }
 
 impl<'a, L: RowLoss> Look<'a, L> {
-    /// Bytes of memory for so many weights, and rows that are in memory.
+    /// Bytes of memory for this many weights, and rows that are in memory.
     pub fn bytes(size: u64, rows: u64) -> u64 {
         9 * 8 * size + (2 * 8 + line_search::ROW_BYTES) * rows
     }

@@ -6,7 +6,7 @@
 
 /// Pairs of steps and changes of the gradient that are kept.
 const PAIRS: usize = 8;
-/// After so many steps a new Hessian is due, unless the decrement has fallen to this part of what it was.
+/// After this many steps a new Hessian is due, unless the decrement has fallen to this part of what it was.
 const TRIAL: (u32, f64) = (6, 0.2);
 
 /// What was seen since the last factor.
@@ -21,7 +21,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Bytes of memory for so many weights.
+    /// Bytes of memory for this many weights.
     pub fn bytes(size: u64) -> u64 {
         8 * (2 * PAIRS as u64 + 2) * size
     }

@@ -13,7 +13,7 @@ use crate::loss::PiecewiseLinear;
 
 /// The part of all weight whose rows make up the curvature: those nearest to their kinks.
 const NEAR_PART: f64 = 0.1;
-/// At least so many rows for each weight.
+/// At least this many rows for each weight.
 const ROWS_PER_WEIGHT: usize = 10;
 /// Rows are not nearer to a kink than this.
 const NEAREST: f64 = 1e-6;
@@ -39,7 +39,7 @@ pub fn to_kink<L: PiecewiseLinear>(loss: L, y: f64, z: f64) -> f64 {
 }
 
 impl Metric {
-    /// Bytes of memory for so many weights.
+    /// Bytes of memory for this many weights.
     pub fn bytes(size: u64) -> u64 {
         Gram::bytes(size) + Factor::bytes(size) + 8 * size * (size + 2)
     }

@@ -10,9 +10,9 @@ const ROWS_PER_FEATURE: u64 = 20;
 const LEAST_PART: u64 = 4;
 /// It is at least this part of them.
 const MOST_PART: u64 = 32;
-/// Where whole blocks are taken, there are at least so many of them.
+/// Where whole blocks are taken, there are at least this many of them.
 const LEAST_BLOCKS: usize = 2;
-/// And it has at least so many rows.
+/// And it has at least this many rows.
 const FEWEST: u64 = 1000;
 
 /// What is left of a sample's objective may be this part of its own error.
@@ -62,7 +62,7 @@ impl BestSeen {
         BestSeen { best: None, worse: 0 }
     }
 
-    /// A step has led to weights with this objective. True if so many of them have not been better than one before.
+    /// A step has led to weights with this objective. True if this many of them have not been better than one before.
     pub fn note(&mut self, objective: f64, w: &[f64], patience: u32) -> bool {
         match &mut self.best {
             Some((best, _)) if objective.is_nan() || objective >= *best => self.worse += 1,
@@ -125,7 +125,7 @@ impl Sample {
             return Ok(Some(Sample { rows: every(0.0), others: Some(every(0.5)), own: None }));
         }
         let blocks = rows.store_rows().store().blocks();
-        // No more than there is room for, where so many were asked for.
+        // No more than there is room for, where this many were asked for.
         let step = if wish > 0 { count.div_ceil(wanted) } else { count / wanted }.max(1) as usize;
         // Of few blocks, rows are taken here and there, which reads all of them.
         let by_rows = wish > 0 && blocks.len() < LEAST_BLOCKS * step;

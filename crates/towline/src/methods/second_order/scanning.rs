@@ -64,12 +64,12 @@ pub struct Scanning {
 }
 
 impl Scanning {
-    /// For rows that cost about as much as so many values.
+    /// For rows that cost about as much as this many values.
     pub fn new(watch: &Watch, unit: u64) -> Self {
         Scanning { watch: watch.clone(), unit, is_end: false }
     }
 
-    /// The same for models of so many outputs, where matrices have a block for each pair of them.
+    /// The same for models of this many outputs, where matrices have a block for each pair of them.
     pub fn with_outputs(self, outputs: u64) -> Self {
         Scanning { unit: self.unit.saturating_mul(outputs * (outputs + 1) / 2), ..self }
     }

@@ -17,8 +17,8 @@ use crate::loss::SmoothLoss;
 const SAMPLE_TOLERANCE: f64 = 1e-4;
 /// It is given up after so many steps that have made F larger on rows that are held out.
 const PATIENCE: u32 = 2;
-/// Steps in a row that do not lower the gradient, at the end. Columns that say the same are told apart by the penalty
-/// alone, and where that is lost in rounding it takes many steps.
+/// Steps in a row that do not lower the gradient, at the end. Columns that say the same are distinguished by the
+/// penalty alone, and where that is lost in rounding it takes many steps.
 const MOST_STALLS: u32 = 3;
 /// Steps in a row that do not lower F.
 pub const MOST_TRIES: u32 = 2;

@@ -71,7 +71,7 @@ pub struct Sparse<'a, L> {
 }
 
 impl<'a, L: RowLoss> Sparse<'a, L> {
-    /// Bytes of memory for so many weights and rows.
+    /// Bytes of memory for this many weights and rows.
     pub fn bytes(size: u64, rows: u64) -> u64 {
         Look::<L>::bytes(size, rows) + Gram::bytes(size) + Factor::bytes(size) + 12 * 8 * size
     }

@@ -137,7 +137,7 @@ impl Observer for Relay<'_> {
     }
 }
 
-/// Calls `work` for each of `count` models with rows and an observer of its own, so many at a time as there are
+/// Calls `work` for each of `count` models with rows and an observer of its own, this many at a time as there are
 /// `threads`. The rows must not be in memory.
 pub fn scan_together<T: Send>(
     rows: &mut StoreRows,

@@ -21,7 +21,7 @@ use crate::store::Shape;
 
 /// The part of a full set that stays when nearer rows need room.
 const STAYS: f64 = 0.875;
-/// Rows of the set may have so many more values than others.
+/// Rows of the set may have this many more values than others.
 const MORE_VALUES: f64 = 1.25;
 /// The least rows of a set for each weight.
 const ROWS_PER_WEIGHT: u64 = 10;
@@ -83,19 +83,19 @@ pub struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Bytes of memory for so many weights, besides the rows.
+    /// Bytes of memory for this many weights, besides the rows.
     pub fn bytes(size: u64) -> u64 {
         Gram::bytes(size) + 2 * 8 * size
     }
 
-    /// Rows that there is room for in so many bytes, each with `more` for its solver, if they are enough.
+    /// Rows that there is room for in this many bytes, each with `more` for its solver, if they are enough.
     pub fn room(shape: &Shape, more: u64, free: u64) -> Option<u64> {
         let free = free - free / OTHERS;
         let rows = (free as f64 / row_bytes(shape, more)) as u64;
         (rows >= ROWS_PER_WEIGHT * (shape.columns + 1)).then_some(rows.min(shape.rows))
     }
 
-    /// Bytes that so many rows take.
+    /// Bytes that this many rows take.
     pub fn row_bytes(shape: &Shape, more: u64, rows: u64) -> u64 {
         (rows as f64 * row_bytes(shape, more)) as u64
     }

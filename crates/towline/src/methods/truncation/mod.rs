@@ -17,7 +17,7 @@ pub(crate) use start::{FirstModel, Sample, first_model};
 /// How the series begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning {
-    /// w⁰ is the convex model of so many rows, drawn at random.
+    /// w⁰ is the convex model of this many rows, drawn at random.
     pub rows: u64,
     /// Whether rows lie in random order, so that those of a few blocks will do.
     pub shuffled: bool,

@@ -21,7 +21,7 @@ pub struct ClassQuality {
     pub mcc: f64,
     /// Classes that a row's own has to be among.
     pub top: u32,
-    /// The share of rows whose class is among so many with the highest scores.
+    /// The share of rows whose class is among this many with the highest scores.
     pub top_accuracy: f64,
     /// Mean of -log of the probability given to the true class, where the model has probabilities.
     pub log_loss: Option<f64>,
@@ -96,13 +96,13 @@ impl ClassCounts {
         }
     }
 
-    /// Bytes of memory that counts of so many classes take.
+    /// Bytes of memory that counts of this many classes take.
     pub fn bytes(classes: usize, table: bool) -> u64 {
         let classes = classes as u64;
         classes.saturating_mul(32 + if table { 8 * classes } else { 0 })
     }
 
-    /// Asks whether the class of a row is among so many.
+    /// Asks whether the class of a row is among this many.
     pub fn set_top(&mut self, top: u32) {
         self.top = top;
     }

@@ -34,7 +34,7 @@ pub enum Metric {
     MacroF1,
     /// F1 of all decisions taken together.
     MicroF1,
-    /// The share of rows whose class is among so many with the highest scores.
+    /// The share of rows whose class is among this many with the highest scores.
     Top(u32),
     /// Root of the mean squared error.
     Rmse,

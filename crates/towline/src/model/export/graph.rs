@@ -54,14 +54,14 @@ impl Graph {
         self.known.insert(name.to_string());
     }
 
-    /// An input of a row each, with so many columns; it keeps its name.
+    /// An input of a row each, with this many columns; it keeps its name.
     pub fn input(&mut self, name: &str, of: Type, columns: i64) -> String {
         self.known.insert(name.to_string());
         self.inputs.push(value(name, of, &[columns]));
         name.to_string()
     }
 
-    /// Says that a value is an output, with so many columns, or none.
+    /// Says that a value is an output, with this many columns, or none.
     pub fn output(&mut self, name: &str, of: Type, columns: &[i64]) {
         self.outputs.push(value(name, of, columns));
     }
