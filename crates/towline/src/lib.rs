@@ -41,22 +41,37 @@ mod math;
 mod methods;
 pub mod model;
 
-pub use base::{bits, budget, machine, output, stop, wording};
-pub use data::{block, fourier, index, schema, store};
-pub use engine::label_kind as task;
-pub use engine::sweep as solver;
-pub use engine::{classes, group_file, objective, residents, targets};
+pub use base::{budget, stop};
+pub use data::{block, fourier, schema, store};
+pub use engine::objective;
 pub use fit::cv;
 pub use fit::{Data, Fit, FitError, Fitted, Method, Pack, Regularizer, Rows, Store, pack};
-pub use io::{input, pack, table_out};
+pub use io::{input, pack};
 pub use math::{loss, order, penalty};
-pub use methods::comparison as baselines;
 pub use methods::online as stream;
-pub use methods::primal_cd as columns;
-pub use methods::{indexed, second_order, truncation};
 pub use model::{evaluate, export, predict};
 
-pub(crate) use base::{prefetch, write_back};
+// What the command line, the Python package and tests need besides. It may change with any version.
+#[doc(hidden)]
+pub use base::{machine, output, wording};
+#[doc(hidden)]
+pub use data::index;
+#[doc(hidden)]
+pub use engine::group_file;
+#[doc(hidden)]
+pub use engine::label_kind as task;
+#[doc(hidden)]
+pub use io::table_out;
+#[doc(hidden)]
+pub use methods::comparison as baselines;
+#[doc(hidden)]
+pub use methods::primal_cd as columns;
+#[doc(hidden)]
+pub use methods::{indexed, second_order, truncation};
+
+pub(crate) use base::{bits, prefetch, write_back};
+pub(crate) use engine::sweep as solver;
+pub(crate) use engine::{classes, residents, targets};
 
 /// Training by hand, for those who need more than [`Fit`]: options, tasks, observers, and what comes of a run.
 pub mod trainer {

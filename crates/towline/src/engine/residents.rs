@@ -111,11 +111,6 @@ impl<'a> View<'a> {
         View { block: &residents.block, columns: residents.columns.as_deref(), numbers }
     }
 
-    /// All of them.
-    pub fn all(residents: &'a Residents) -> Self {
-        View { block: &residents.block, columns: residents.columns.as_deref(), numbers: None }
-    }
-
     /// All residents by column.
     ///
     /// # Panics
@@ -137,11 +132,6 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub fn row(&self, i: usize) -> Row<'a> {
         self.block.row(self.number(i))
-    }
-
-    /// Values of row `i`.
-    pub fn row_len(&self, i: usize) -> usize {
-        self.block.row_len(self.number(i))
     }
 
     /// Brings row `i` closer to the processor.
