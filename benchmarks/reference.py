@@ -25,7 +25,7 @@ import numpy as np
 DATA = pathlib.Path(__file__).resolve().parent.parent / "crates/towline/tests/data"
 CLASSES = ["a9a", "covtype", "kddcup", "debian-section"]
 NUMBERS = CLASSES + ["debian-size"]
-EPSILON, DELTA = 0.1, 1.0
+EPSILON, DELTA, QUANTILE = 0.1, 1.0, 0.8
 # How many of the largest weights go into the file.
 WEIGHTS = 12
 
@@ -128,6 +128,7 @@ def losses(name, y, z):
         "squared": lambda: 0.5 * residual**2,
         "epsilon-insensitive": lambda: np.maximum(0, residual - EPSILON),
         "squared-epsilon-insensitive": lambda: np.maximum(0, residual - EPSILON) ** 2,
+        "quantile": lambda: np.maximum(QUANTILE * (y - z), (1 - QUANTILE) * (z - y)),
         "huber": lambda: np.where(residual <= DELTA, 0.5 * residual**2, DELTA * residual - 0.5 * DELTA**2),
     }[name]()
 
@@ -236,6 +237,13 @@ def penalised_solutions(case, x, y):
     loss, c, strength, intercept = case["loss"], case["c"], case["lambda"], case["intercept"]
     n, dense = len(y), np.asfortranarray(x.toarray())
     ratio = case.get("l1_ratio", 1.0)
+    if loss == "quantile":
+        from sklearn.linear_model import QuantileRegressor
+
+        program = QuantileRegressor(quantile=QUANTILE, alpha=strength / (c * n), fit_intercept=intercept, solver="highs")
+        found = program.fit(x, y)
+        yield "scikit-learn QuantileRegressor", found.coef_, float(found.intercept_)
+        return
     if loss in ("hinge", "epsilon-insensitive"):
         yield "SciPy HiGHS", *linear_program(case, x, y)
         return
@@ -293,6 +301,7 @@ def penalised_cases():
             net = {"data": data, "loss": "squared", "penalty": "elastic-net", "l1_ratio": 0.3, "lambda": 5.0, "c": 1.0}
             yield net | {"intercept": intercept}
             yield {"data": data, "loss": "epsilon-insensitive", "penalty": "l1", "lambda": 1.0, "c": 1.0, "intercept": intercept}
+            yield {"data": data, "loss": "quantile", "penalty": "l1", "lambda": 1.0, "c": 1.0, "intercept": intercept}
         yield {"data": data, "loss": "squared", "penalty": "group", "lambda": 4.0, "c": 1.0, "intercept": False}
 
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use anyhow::bail;
 use clap::ValueEnum;
 use towline::Fit;
-use towline::loss::AnyLoss;
+use towline::loss::{AnyLoss, LossParameters};
 use towline::objective::Multiclass;
 use towline::task::Task;
 
@@ -14,7 +14,7 @@ use crate::penalty::PenaltyArguments;
 /// Arguments that say what is minimised, but for C.
 #[derive(clap::Args, Clone)]
 pub struct ObjectiveArguments {
-    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive or huber
+    /// hinge, squared-hinge, logistic, squared, epsilon-insensitive, squared-epsilon-insensitive, huber or quantile
     /// [default: squared for regression; for classes logistic on tables, squared-hinge on tables with text, hinge on libsvm rows]
     #[arg(long)]
     pub loss: Option<String>,
@@ -33,6 +33,9 @@ pub struct ObjectiveArguments {
     /// Where the huber loss becomes linear
     #[arg(help_heading = "Objective", long, default_value_t = 1.0)]
     delta: f64,
+    /// The part of targets that is to lie below predictions, with the quantile loss
+    #[arg(help_heading = "Objective", long, default_value_t = 0.5)]
+    quantile: f64,
     /// Append a constant feature of this value to every row; its weight is penalised like the others [0 or less: none]
     #[arg(help_heading = "Objective", long, short = 'B', value_parser = liblinear::bias, allow_negative_numbers = true)]
     bias: Option<f64>,
@@ -129,8 +132,9 @@ impl ObjectiveArguments {
 
     /// The loss that was typed, if one was.
     fn typed_loss(&self) -> anyhow::Result<Option<AnyLoss>> {
+        let parameters = LossParameters { epsilon: self.epsilon, delta: self.delta, quantile: self.quantile };
         let typed = self.liblinear_type.map(|solver| solver.loss).or(self.loss.as_deref());
-        Ok(typed.map(|name| AnyLoss::from_name(name, self.epsilon, self.delta)).transpose()?)
+        Ok(typed.map(|name| AnyLoss::from_name(name, parameters)).transpose()?)
     }
 
     fn multiclass(&self) -> Option<Multiclass> {

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let store = Arc::new(DiskStore::open_within(&arguments.store, &budget)?);
     let outputs = arguments.outputs.map_or(store.shape().layout.targets as usize, usize::from);
     // How large the numbers of a loss and λ are takes no memory.
-    let loss = AnyLoss::from_name(&arguments.loss, 0.1, 1.0)?;
+    let loss = AnyLoss::named(&arguments.loss)?;
     let multiclass = arguments.multiclass.map(|choice| choice.given().unwrap_or(Multiclass::OneVsRest));
     let targets = match (multiclass, outputs) {
         (Some(multiclass), _) => Targets::Classes { classes: Classes::of(&store.manifest().labels)?, multiclass },

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use towline::budget::Budget;
 use towline::fit::State;
-use towline::loss::AnyLoss;
+use towline::loss::{AnyLoss, LossParameters};
 use towline::objective::{Classes, Multiclass, Targets};
 use towline::penalty::GroupMap;
 use towline::stop::Stop;
@@ -27,6 +27,7 @@ pub struct Problem<'py> {
     loss: String,
     epsilon: f64,
     delta: f64,
+    quantile: f64,
     c: f64,
     /// The value of a constant feature.
     bias: f64,
@@ -62,7 +63,8 @@ impl Problem<'_> {
 
     /// The same without a strength of the penalty.
     pub fn fit_without_strength(&self) -> PyResult<Fit> {
-        let loss = AnyLoss::from_name(&self.loss, self.epsilon, self.delta).map_err(bad_value)?;
+        let parameters = LossParameters { epsilon: self.epsilon, delta: self.delta, quantile: self.quantile };
+        let loss = AnyLoss::from_name(&self.loss, parameters).map_err(bad_value)?;
         let regularizer: Regularizer = self.penalty.parse().or_raise()?;
         let fit = Fit::new().loss(loss).c(self.c).penalty(regularizer).targets(self.targets()?);
         let mut fit = fit.own_weight_only(self.own_weight_only).non_negative(self.non_negative);

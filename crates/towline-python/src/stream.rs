@@ -74,7 +74,7 @@ pub fn learn(
     start: Option<&Model>,
 ) -> PyResult<(Model, Option<PyErr>)> {
     let stop = Stop::default();
-    let loss = AnyLoss::from_name(&arguments.loss, 0.0, 1.0).map_err(bad_value)?;
+    let loss = AnyLoss::named(&arguments.loss).map_err(bad_value)?;
     let fit = Fit::new().loss(loss).c(arguments.c).bias(arguments.bias).seed(arguments.seed).stop(stop.clone());
     let weigh = |fit: Fit, (name, weight): &(String, f64)| fit.class_weight(name, *weight);
     let stream = arguments.class_weights.iter().fold(fit, weigh).stream();

@@ -17,6 +17,7 @@ CLASSES = [
     towline.Lasso,
     towline.ElasticNet,
     towline.GroupLasso,
+    towline.QuantileRegressor,
     towline.LinearSVR,
     towline.RampSVC,
     towline.StreamClassifier,

@@ -212,3 +212,17 @@ class TestSolver:
         X, y = load_wine(return_X_y=True)
         with pytest.raises(ValueError, match=r"solver=.* is not one of 'auto', 'dual', 'columns', 'gram', 'newton', 'multipliers'"):
             clone(estimator).set_params(solver=solver).fit(X, y == 1)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_quantiles_have_the_objective_of_scikit_learn(quantile):
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    ours = towline.QuantileRegressor(quantile=quantile, alpha=0.05, tol=1e-7).fit(X, y)
+    theirs = linear_model.QuantileRegressor(quantile=quantile, alpha=0.05).fit(X, y)
+
+    def objective(model):
+        r = y - model.predict(X)
+        return np.maximum(quantile * r, (quantile - 1) * r).mean() + 0.05 * np.abs(model.coef_).sum()
+
+    assert objective(ours) == pytest.approx(objective(theirs), rel=1e-5)
+    assert np.mean(y <= ours.predict(X)) == pytest.approx(quantile, abs=0.02)

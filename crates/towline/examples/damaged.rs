@@ -333,7 +333,7 @@ fn rows(store: &DiskStore) -> Told<Block> {
 /// What a short training on a store that was accepted says of its model is true.
 fn check_certificate(store: &Arc<DiskStore>, rows: &Block, budget: &Budget) -> Told<()> {
     let labels = &store.manifest().labels;
-    let loss = AnyLoss::from_name("squared-hinge", 0.1, 1.0)?;
+    let loss = AnyLoss::named("squared-hinge")?;
     let objective = Objective::new(loss, 1.0, Targets::binary(labels, None)?);
     let options = TrainOptions { max_passes: 20, threads: 1, ..TrainOptions::new(objective.clone()) };
     let trained = train(store.clone(), &options, budget, &mut ())?;

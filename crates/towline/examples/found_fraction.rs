@@ -43,8 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = arguments.first().ok_or("usage: found_fraction STORE [POSITIVE_LABEL]")?;
     let store = Arc::new(DiskStore::open(path)?);
     let targets = Targets::binary(&store.manifest().labels, arguments.get(1).map(String::as_str))?;
-    let objective =
-        Objective { truncate: Some(S), ..Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0)?, 1.0, targets) };
+    let objective = Objective { truncate: Some(S), ..Objective::new(AnyLoss::named("hinge")?, 1.0, targets) };
     let budget = Budget::unlimited();
     let mut pages = PageCache::new(Arc::new(Forest::open(&store, &budget)?), &budget)?;
     let options = TrainOptions { max_passes: 1, ..TrainOptions::new(objective.clone()) };

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let c: f64 = arguments.get(1).map_or(Ok(1.0), |c| c.parse())?;
     let store = Arc::new(DiskStore::open(path)?);
     let targets = Targets::binary(&store.manifest().labels, None)?;
-    let objective = Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0)?, c, targets);
+    let objective = Objective::new(AnyLoss::named("hinge")?, c, targets);
     println!(
         "| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- | --- | --- |"
     );

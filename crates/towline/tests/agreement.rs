@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use towline::budget::Budget;
 use towline::input::{Input, Progress};
-use towline::loss::{ALL, AnyLoss};
+use towline::loss::{ALL, AnyLoss, LossParameters};
 use towline::model::{Features, Model};
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
@@ -61,7 +61,11 @@ fn objectives_and_weights_agree_with_other_programs() {
             pack(&[input], &path, &PackOptions::default(), &budget, &Progress::default()).unwrap();
         }
         let store = Arc::new(DiskStore::open(&path).unwrap());
-        let loss = AnyLoss::from_name(&case.loss, reference.epsilon, reference.delta).unwrap();
+        let loss = AnyLoss::from_name(
+            &case.loss,
+            LossParameters { epsilon: reference.epsilon, delta: reference.delta, ..Default::default() },
+        )
+        .unwrap();
         let targets = match loss.is_classification() {
             true => Targets::binary(&store.manifest().labels, None).unwrap(),
             false => Targets::Numbers,
@@ -86,7 +90,8 @@ fn objectives_and_weights_agree_with_other_programs() {
         assert!(distance <= allowed, "{name}: weights are {distance} apart, at most {allowed}");
         sets.entry(loss.name()).or_default().push(&case.data);
     }
-    for loss in ALL {
+    // No other program has the quantile loss with this penalty; `penalty_agreement` has it with l1.
+    for loss in ALL.iter().filter(|loss| loss.name() != "quantile") {
         let known = sets.get_mut(loss.name()).unwrap();
         known.dedup();
         assert!(known.len() >= 4, "{}: {known:?}", loss.name());

@@ -42,7 +42,7 @@ fn objectives_of_many_classes_agree_with_other_programs() {
         let store = Arc::new(DiskStore::open(&path).unwrap());
         let multiclass = Multiclass::ALL.into_iter().find(|multiclass| multiclass.name() == case.multiclass).unwrap();
         let classes = Classes::of(&store.manifest().labels).unwrap();
-        let loss = AnyLoss::from_name(&case.loss, 0.1, 1.0).unwrap();
+        let loss = AnyLoss::named(&case.loss).unwrap();
         let objective = Objective::new(loss, case.c, Targets::Classes { classes, multiclass });
         let tasks = objective.split().into_iter().map(Task::new).collect();
         let options =

@@ -258,7 +258,7 @@ fn tiny_rows_and_empty_ones_have_a_certified_optimum() {
     rows[3].1.clear();
     for (multiclass, loss) in [(Multiclass::CrammerSinger, "hinge"), (Multiclass::Softmax, "logistic")] {
         for (c, blocks) in [(1.0, 1), (1.0, 8), (1e15, 1)] {
-            let objective = objective(multiclass, AnyLoss::from_name(loss, 0.1, 1.0).unwrap(), c, 0.0);
+            let objective = objective(multiclass, AnyLoss::named(loss).unwrap(), c, 0.0);
             let store = store(&rows, blocks);
             let part = if blocks == 1 { 2.0 } else { 0.4 };
             let options = options(objective.clone());

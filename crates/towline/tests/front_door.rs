@@ -45,6 +45,7 @@ fn fit_of(loss: AnyLoss) -> Fit {
         "epsilon-insensitive" => Fit::epsilon_insensitive(0.1),
         "squared-epsilon-insensitive" => Fit::squared_epsilon_insensitive(0.1),
         "huber" => Fit::huber(1.0),
+        "quantile" => Fit::quantile(0.5),
         other => panic!("there is no fit for the {other} loss"),
     }
 }
@@ -82,7 +83,7 @@ fn no_penalty_and_the_nuclear_norm_have_their_objectives() {
     let rows = dense(120, false);
     let fit = Fit::squared().penalty(Regularizer::None).intercept(true).tolerance(1e-8);
     let penalty = AnyPenalty::from_name("none", 1.0, 0.5, None).unwrap();
-    let squared = AnyLoss::from_name("squared", 0.0, 1.0).unwrap();
+    let squared = AnyLoss::named("squared").unwrap();
     let plain = Objective::new(squared, 1.0, Targets::Numbers);
     let objective = Objective { penalty, intercept: true, bias: 1.0, ..plain };
     same(fit.run(&rows).unwrap().objective_value(), reached(block_store(&rows), &objective, 1e-8), "none");
@@ -106,7 +107,7 @@ fn many_classes_have_each_strategy() {
         };
         let loss = if multiclass == Multiclass::Softmax { "logistic" } else { "hinge" };
         let targets = Targets::Classes { classes: classes(), multiclass };
-        let objective = Objective::new(AnyLoss::from_name(loss, 0.0, 1.0).unwrap(), 1.0, targets);
+        let objective = Objective::new(AnyLoss::named(loss).unwrap(), 1.0, targets);
         let fit = fit.intercept(false).tolerance(1e-6);
         assert_eq!(fit.objective(&rows).unwrap(), objective);
         let model = fit.run(&rows).unwrap();
@@ -133,10 +134,8 @@ fn class_weights_bias_and_a_positive_class_are_settings() {
 #[test]
 fn a_truncated_loss_is_a_series_of_convex_problems() {
     let rows = dense(150, true);
-    let objective = Objective {
-        truncate: Some(0.5),
-        ..Objective::new(AnyLoss::from_name("hinge", 0.0, 1.0).unwrap(), 1.0, binary())
-    };
+    let objective =
+        Objective { truncate: Some(0.5), ..Objective::new(AnyLoss::named("hinge").unwrap(), 1.0, binary()) };
     let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
     let how = (Beginning { shuffled: false, ..Beginning::default() }, trainer::train as truncation::ConvexTrainer);
     let trained = truncation::train(block_store(&rows), &options, how, &Budget::unlimited(), &mut ()).unwrap();
@@ -219,7 +218,7 @@ fn a_packed_file_is_fitted_like_the_store_below_it() {
     let store = pack(folder.join("train.svm")).memory(64 << 20).to(folder.join("train.tow")).unwrap();
     let model = Fit::logistic().tolerance(1e-7).memory(64 << 20).run(&store).unwrap();
     let disk = Arc::new(DiskStore::open(folder.join("train.tow")).unwrap());
-    let objective = Objective::new(AnyLoss::from_name("logistic", 0.0, 1.0).unwrap(), 1.0, binary());
+    let objective = Objective::new(AnyLoss::named("logistic").unwrap(), 1.0, binary());
     assert_eq!(model.header.objective, objective);
     same(model.objective_value(), reached(disk, &objective, 1e-7), "disk");
     let of = |input: &str| -> Vec<String> {
@@ -270,7 +269,7 @@ fn settings_that_cannot_be_are_refused_with_a_remedy() {
         (Fit::logistic().lambda(0.0), "`lambda` must be a number above 0"),
         (Fit::logistic().l1_ratio(0.5), "`l1_ratio` is for `penalty(elastic-net)`, and the penalty is l2"),
         (Fit::logistic().penalty(Regularizer::Nuclear), "`penalty(nuclear)` is for several outputs"),
-        (Fit::softmax().loss(AnyLoss::from_name("hinge", 0.0, 1.0).unwrap()), "leave `loss` out"),
+        (Fit::softmax().loss(AnyLoss::named("hinge").unwrap()), "leave `loss` out"),
         (Fit::hinge().truncate(-0.5), "`truncate` must be a number that is 0 or more"),
         (Fit::hinge().truncate(1.0).penalty(Regularizer::L1), "`truncate` is for hinge, squared-hinge and logistic"),
         (Fit::hinge().query_rows(5), "`query_rows` is for truncated losses"),

@@ -229,8 +229,7 @@ fn a_stream_is_that_of_the_parts() {
     libsvm(&file, 300);
     let budget = || Budget::new(32 << 20);
     let model = Fit::hinge().c(0.5).threads(1).budget(budget()).stream().run(&file).unwrap();
-    let options =
-        StreamOptions { threads: 1, ..StreamOptions::new(AnyLoss::from_name("hinge", 0.0, 1.0).unwrap(), 0.5) };
+    let options = StreamOptions { threads: 1, ..StreamOptions::new(AnyLoss::named("hinge").unwrap(), 0.5) };
     let reading = ReadOptions { threads: 1, ..ReadOptions::default() };
     let source = input::open(&[Input::File(file.clone())], &reading, &budget(), &Progress::default()).unwrap();
     let (expected, _) = stream::stream(source, &options, None, &folder, &budget(), &mut Nobody).unwrap();

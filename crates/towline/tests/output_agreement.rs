@@ -63,7 +63,7 @@ fn objective(case: &Case, store: &DiskStore) -> Objective {
             (loss, Targets::Several { names })
         }
     };
-    let loss = AnyLoss::from_name(loss, 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named(loss).unwrap();
     let objective = Objective::new(loss, case.c, targets);
     let groups = GroupMap::of_each(store.shape().columns as usize + 1).unwrap();
     let penalty = AnyPenalty::from_name(&case.penalty, case.lambda, 0.5, Some(groups)).unwrap();

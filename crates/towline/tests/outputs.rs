@@ -81,7 +81,7 @@ fn objective(classes: bool, name: &str, intercept: bool) -> Objective {
         }
         false => ("squared", Targets::Several { names }),
     };
-    let loss = AnyLoss::from_name(loss, 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named(loss).unwrap();
     let bias = if intercept { 1.0 } else { 0.5 };
     Objective { bias, penalty: penalty(name), intercept, ..Objective::new(loss, 1.0, targets) }
 }
@@ -278,7 +278,7 @@ fn the_nuclear_norm_leaves_few_directions() {
 fn one_output_is_a_vector_whose_length_is_penalised() {
     let rows: Rows =
         rows(false).into_iter().map(|(weight, numbers, row)| (weight, numbers[..1].to_vec(), row)).collect();
-    let loss = AnyLoss::from_name("squared", 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named("squared").unwrap();
     let run = |penalty: AnyPenalty| {
         let objective = Objective { bias: 0.5, penalty, ..Objective::new(loss, 1.0, Targets::Numbers) };
         train(store(&rows, 3), &options(objective), &Budget::unlimited(), &mut ()).unwrap().certificate

@@ -136,7 +136,7 @@ fn every_point_is_what_a_run_of_its_own_finds() {
 fn points_that_there_is_no_time_for_are_left_out() {
     let memory = store(&rows(true), 1);
     let store: Arc<dyn BlockStore> = memory.clone();
-    let base = objective(AnyLoss::from_name("logistic", 0.1, 1.0).unwrap(), "l2", true);
+    let base = objective(AnyLoss::named("logistic").unwrap(), "l2", true);
     for solver in [Solver::Dual, Solver::Newton] {
         let tasks = [20.0, 8.0, 3.0].iter().map(|&lambda| Task::new(with_lambda(&base, lambda))).collect();
         let max_time = Some(std::time::Duration::from_nanos(1));

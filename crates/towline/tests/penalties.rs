@@ -189,7 +189,7 @@ fn without_the_proximal_term_blocks_get_stuck() {
     let features = 200;
     let store = torn_apart(features);
     let run = |centre, max_passes| {
-        let loss = AnyLoss::from_name("squared", 0.1, 1.0).unwrap();
+        let loss = AnyLoss::named("squared").unwrap();
         let penalty = AnyPenalty::from_name("l1", 1.0, 0.5, None).unwrap();
         let objective = Objective { penalty, ..Objective::new(loss, 1.0, Targets::Numbers) };
         run_by_blocks(&store, TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) }, centre, max_passes)
@@ -216,8 +216,7 @@ fn without_the_proximal_term_the_dual_objective_stops_rising() {
     let rows = rows(false);
     let store = store(&rows, 20);
     let run = |centre, passes| {
-        run_by_blocks(&store, options(AnyLoss::from_name("squared", 0.1, 1.0).unwrap(), "l1", false), centre, passes)
-            .certificate
+        run_by_blocks(&store, options(AnyLoss::named("squared").unwrap(), "l1", false), centre, passes).certificate
     };
     let optimum = run(Centre::AfterPass, 20_000).objective;
     let [early, late] = [10, 200].map(|passes| run(Centre::UntilSolved, passes));
@@ -230,7 +229,7 @@ fn without_the_proximal_term_the_dual_objective_stops_rising() {
 fn without_the_proximal_term_strongly_convex_penalties_converge() {
     let rows = rows(false);
     let store = store(&rows, 20);
-    let options = || options(AnyLoss::from_name("squared", 0.1, 1.0).unwrap(), "elastic-net", false);
+    let options = || options(AnyLoss::named("squared").unwrap(), "elastic-net", false);
     let trained = run_by_blocks(&store, options(), Centre::UntilSolved, 20_000);
     assert_optimal(&rows, &options(), &trained, "D-BCD, elastic net");
 }

@@ -11,7 +11,7 @@ use towline::budget::Budget;
 use towline::columns;
 use towline::group_file::read_groups;
 use towline::input::{Input, Progress};
-use towline::loss::{AnyLoss, Loss};
+use towline::loss::{AnyLoss, Loss, LossParameters};
 use towline::objective::{Objective, Targets};
 use towline::pack::{PackOptions, pack};
 use towline::penalty::{AnyPenalty, GroupMap};
@@ -77,7 +77,7 @@ fn groups(store: &DiskStore) -> GroupMap {
 }
 
 fn objective(case: &Case, store: &DiskStore) -> Objective {
-    let loss = AnyLoss::from_name(&case.loss, 0.1, 1.0).unwrap();
+    let loss = AnyLoss::from_name(&case.loss, LossParameters { quantile: 0.8, ..LossParameters::default() }).unwrap();
     let targets = match loss.is_classification() {
         true => Targets::binary(&store.manifest().labels, None).unwrap(),
         false => Targets::Numbers,
@@ -136,6 +136,6 @@ fn objectives_agree_with_other_programs() {
         }
         kinds.insert((case.loss.as_str(), case.penalty.as_str(), case.intercept));
     }
-    assert_eq!(kinds.len(), 12, "{kinds:?}");
+    assert_eq!(kinds.len(), 14, "{kinds:?}");
     assert!(by_columns >= reference.cases.len(), "{by_columns} runs by columns");
 }

@@ -44,7 +44,7 @@ fn fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Budget
 fn try_fit(store: MemoryStore, penalty: AnyPenalty, intercept: bool, budget: &Budget) -> Result<Trained, TrainError> {
     let names = ["0".to_string(), "1".to_string()];
     let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
-    let loss = AnyLoss::from_name("squared-hinge", 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named("squared-hinge").unwrap();
     let bias = f64::from(u8::from(intercept));
     let objective = Objective { penalty, intercept, bias, ..Objective::new(loss, 1.0, targets) };
     let options = TrainOptions { tolerance: 1e-6, solver: Solver::Dual, ..TrainOptions::new(objective) };

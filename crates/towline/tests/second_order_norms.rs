@@ -43,7 +43,7 @@ fn objective(name: &str, lambda: f64, outputs: usize, intercept: bool) -> Object
         1 => Targets::Numbers,
         _ => Targets::Several { names: (0..outputs).map(|k| k.to_string()).collect() },
     };
-    let loss = AnyLoss::from_name("squared", 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named("squared").unwrap();
     let bias = if intercept { 1.0 } else { 0.5 };
     Objective { bias, penalty, intercept, ..Objective::new(loss, 1.0, targets) }
 }

@@ -161,7 +161,7 @@ fn caches() -> Vec<(f64, Selection)> {
 fn every_feed_order_selection_and_budget_reaches_the_same_optimum() {
     let data = data(true);
     for name in ["hinge", "logistic"] {
-        let objective = objective(AnyLoss::from_name(name, 0.1, 1.0).unwrap(), 3.0, 0.5);
+        let objective = objective(AnyLoss::named(name).unwrap(), 3.0, 0.5);
         let mut optimum: Option<f64> = None;
         for (blocks, order) in [1, 3, 20].into_iter().flat_map(|blocks| OrderName::ALL.map(|order| (blocks, order))) {
             for (cache_share, selection) in caches() {
@@ -281,7 +281,7 @@ fn weights_are_those_that_were_certified() {
     let place = data.rows.iter().position(|(_, row)| row.len() > 3).unwrap();
     data.rows[place].1[1].1 = f64::from(2.9e38f32);
     for (loss, blocks, budget) in [("squared-hinge", 1, u64::MAX), ("hinge", 1, u64::MAX), ("squared-hinge", 12, 0)] {
-        let objective = objective(AnyLoss::from_name(loss, 0.1, 1.0).unwrap(), 1.0, 0.0);
+        let objective = objective(AnyLoss::named(loss).unwrap(), 1.0, 0.0);
         let store = store(&data, blocks);
         let least = Plan::new(&*store, &Budget::unlimited()).unwrap().least_bytes;
         let budget = Budget::new(budget.clamp(least + least / 4, 1 << 30));

@@ -11,6 +11,7 @@ from .logistic import LogisticRegression
 from .logistic_cv import LogisticRegressionCV
 from .model import Model, read_model
 from .multitask import MultiTaskElasticNet, MultiTaskLasso
+from .quantile import QuantileRegressor
 from .ridge_classifier import RidgeClassifier
 from .sparse_paths import enet_path, lasso_path
 from .store import Store, pack
@@ -32,6 +33,7 @@ __all__ = [
     "Model",
     "MultiTaskElasticNet",
     "MultiTaskLasso",
+    "QuantileRegressor",
     "RampSVC",
     "Ridge",
     "RidgeCV",

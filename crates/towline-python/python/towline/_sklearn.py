@@ -16,6 +16,7 @@ _LOSSES = {
     "epsilon-insensitive": svm.LinearSVR,
     "squared-epsilon-insensitive": svm.LinearSVR,
     "huber": linear_model.HuberRegressor,
+    "quantile": linear_model.QuantileRegressor,
 }
 
 

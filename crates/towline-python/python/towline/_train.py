@@ -25,6 +25,7 @@ PROBLEM = {
     "loss": "squared",
     "epsilon": 0.1,
     "delta": 1.0,
+    "quantile": 0.5,
     "c": 1.0,
     "bias": 0.0,
     "intercept": False,

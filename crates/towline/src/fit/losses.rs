@@ -1,7 +1,8 @@
 //! A fit for each loss.
 use super::Fit;
 use crate::loss::{
-    AnyLoss, EpsilonInsensitive, Hinge, Huber, Logistic, LossError, Squared, SquaredEpsilonInsensitive, SquaredHinge,
+    AnyLoss, EpsilonInsensitive, Hinge, Huber, Logistic, LossError, Quantile, Squared, SquaredEpsilonInsensitive,
+    SquaredHinge,
 };
 use crate::objective::Multiclass;
 
@@ -39,6 +40,11 @@ impl Fit {
     /// ½(z - y)² up to a residual of δ, linear beyond.
     pub fn huber(delta: f64) -> Fit {
         Fit::with(Huber::new(delta).map(AnyLoss::Huber))
+    }
+
+    /// Quantile regression: predictions that a part `quantile` of the targets is below.
+    pub fn quantile(quantile: f64) -> Fit {
+        Fit::with(Quantile::new(quantile).map(AnyLoss::Quantile))
     }
 
     /// All classes in one objective with the hinge loss (Crammer and Singer).

@@ -142,7 +142,7 @@ impl Goal {
             return Err(wrong.clone().into());
         }
         if self.loss.is_none() && task == Task::Regression {
-            return Ok(AnyLoss::from_name("squared", 0.0, 1.0)?);
+            return Ok(AnyLoss::named("squared")?);
         }
         let own = match self.multiclass {
             Some(Multiclass::CrammerSinger) => Some("hinge"),
@@ -160,7 +160,7 @@ impl Goal {
         }
         match self.loss {
             Some(loss) => Ok(loss),
-            None => Ok(AnyLoss::from_name(own.unwrap_or(of_classes), 0.0, 1.0)?),
+            None => Ok(AnyLoss::named(own.unwrap_or(of_classes))?),
         }
     }
 

@@ -117,7 +117,7 @@ mod tests {
         let header = Header {
             version: VERSION,
             created_by: String::new(),
-            objective: Objective::new(AnyLoss::from_name("hinge", 0.1, 1.0).unwrap(), 1.0, targets),
+            objective: Objective::new(AnyLoss::named("hinge").unwrap(), 1.0, targets),
             status: Status::Converged,
             certificate: None,
             certificates: Vec::new(),

@@ -68,7 +68,7 @@ pub fn objective(loss: AnyLoss, c: f64, bias: f64, truncate: Option<f64>) -> Obj
 }
 
 pub fn loss(name: &str) -> AnyLoss {
-    AnyLoss::from_name(name, 0.1, 1.0).unwrap()
+    AnyLoss::named(name).unwrap()
 }
 
 /// The margin of a row.

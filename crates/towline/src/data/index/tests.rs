@@ -86,7 +86,7 @@ fn all(store: &dyn BlockStore) -> Block {
 fn objective(bias: f64) -> Objective {
     let names = ["-1".to_string(), "1".to_string()];
     let targets = Targets::Binary { positive: 1.0, names, weights: [1.0, 1.0] };
-    let loss = AnyLoss::from_name("hinge", 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named("hinge").unwrap();
     Objective { bias, ..Objective::new(loss, 1.0, targets) }
 }
 

@@ -359,7 +359,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = StoreFingerprint { rows: 5, generation: 1, table_checksum: 7 };
         let file = CheckpointFile::alone(folder.path().join("a.duals"), store);
-        let loss = AnyLoss::from_name("hinge", 0.1, 1.0).unwrap();
+        let loss = AnyLoss::named("hinge").unwrap();
         let objective = Objective::new(loss, 2.0, Targets::Numbers);
         let values = vec![0.5, -0.25, 0.0, 1e-300, 3.0];
         file.save(&objective, Cost::default(), &Duals::Memory(values.clone()), &[7.0, -8.0]).unwrap();

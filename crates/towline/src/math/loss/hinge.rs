@@ -69,6 +69,10 @@ impl Loss for Hinge {
         // c max(0, m) - αm; exactly zero for a row at the right bound.
         if m > 0.0 { (c - alpha) * m } else { -alpha * m }
     }
+
+    fn ceiling_margin(&self, s: f64) -> Option<f64> {
+        Some(-s)
+    }
 }
 
 impl PiecewiseLinear for Hinge {

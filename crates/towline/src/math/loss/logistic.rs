@@ -89,6 +89,10 @@ impl Loss for Logistic {
     fn initial_dual(&self, y: f64, c: f64) -> f64 {
         y * (1e-3 * c).min(1e-8)
     }
+
+    fn ceiling_margin(&self, s: f64) -> Option<f64> {
+        Some(-(1.0 + s).exp_m1().ln())
+    }
 }
 
 impl SmoothLoss for Logistic {

@@ -20,17 +20,18 @@
 //! | `squared` | ½r² | ½u² | any |
 //! | `epsilon-insensitive` | max(0, \|r\| - ε) | ε\|u\| | \|β\| ≤ c |
 //! | `squared-epsilon-insensitive` | max(0, \|r\| - ε)² | u²/4 + ε\|u\| | any |
+//! | `quantile` | max(-τr, (1 - τ)r) | 0 | β ∈ \[-(1 - τ)c, τc\] |
 //! | `huber` | ½r² if \|r\| ≤ δ, else δ\|r\| - ½δ² | ½u² | \|β\| ≤ cδ |
 //!
 //! Classification losses expect y = -1 or y = +1, regression losses any finite y.
 //!
-//! A new loss is a file with an `impl Loss`, a variant of [`AnyLoss`] and an entry in [`ALL`]; the tests walk that
-//! table.
+//! A new loss is a file with an `impl Loss`, and a line in the table of `any.rs`, from which [`AnyLoss`], [`ALL`] and
+//! all names follow; the tests walk that table.
 //!
 //! ```
 //! use towline::loss::{AnyLoss, Loss};
 //!
-//! let hinge = AnyLoss::from_name("hinge", 0.1, 1.0)?;
+//! let hinge = AnyLoss::named("hinge")?;
 //! // A row with ‖x‖² = 2 that is on the wrong side by 0.5, seen for the first time, C = 10.
 //! let beta = hinge.dual_step(1.0, -0.5, 0.0, 2.0, 10.0);
 //! assert_eq!(beta, 0.75);
@@ -46,6 +47,7 @@ mod huber;
 pub mod joint;
 mod logistic;
 mod parameter;
+mod quantile;
 mod squared;
 mod squared_epsilon_insensitive;
 mod squared_hinge;
@@ -57,7 +59,8 @@ pub use epsilon_insensitive::EpsilonInsensitive;
 pub use hinge::Hinge;
 pub use huber::Huber;
 pub use logistic::Logistic;
-pub use parameter::LossError;
+pub use parameter::{LossError, LossParameters};
+pub use quantile::Quantile;
 pub use squared::Squared;
 pub use squared_epsilon_insensitive::SquaredEpsilonInsensitive;
 pub use squared_hinge::SquaredHinge;
@@ -65,7 +68,7 @@ pub use squared_hinge::SquaredHinge;
 /// A convex loss of one margin, with its dual.
 ///
 /// `y` is the target, `z` = w·x the margin, `beta` the row's dual variable, `c` > 0 its weight. Seven methods are the
-/// mathematics; the last five follow from them and are methods only because a loss may know a stabler form.
+/// mathematics; the others have defaults that a loss may know better.
 pub trait Loss: Copy + Send + Sync + 'static {
     /// L(y, z).
     fn value(&self, y: f64, z: f64) -> f64;
@@ -110,6 +113,13 @@ pub trait Loss: Copy + Send + Sync + 'static {
         f64::NEG_INFINITY
     }
 
+    /// The margin yz at which the loss reaches `1 + s`, above 0: L⁻¹(1 + s) of IBCD's equation (10). Rows below it are
+    /// outliers of the loss that is cut off there. `None` for regression.
+    fn ceiling_margin(&self, s: f64) -> Option<f64> {
+        let _ = s;
+        None
+    }
+
     /// The row's term of the dual objective, -cL*(-β/c).
     fn dual_value(&self, y: f64, beta: f64, c: f64) -> f64 {
         -c * self.conjugate(y, -beta / c)
@@ -152,7 +162,7 @@ pub trait SmoothLoss: Loss {
     }
 }
 
-/// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k = ±1, for the method of multipliers.
+/// A loss that is made of straight pieces: `Σ_k max(0, t_k - s_k z)` with s_k ≠ 0, for the method of multipliers.
 pub trait PiecewiseLinear: Loss {
     /// How many terms there are.
     const TERMS: usize;

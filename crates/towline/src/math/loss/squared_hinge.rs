@@ -64,6 +64,10 @@ impl Loss for SquaredHinge {
         let half = 0.5 * alpha / c;
         if m > 0.0 { c * (m - half) * (m - half) } else { alpha * (0.5 * half - m) }
     }
+
+    fn ceiling_margin(&self, s: f64) -> Option<f64> {
+        Some(1.0 - (1.0 + s).sqrt())
+    }
 }
 
 impl SmoothLoss for SquaredHinge {

@@ -242,7 +242,7 @@ impl<'a, L: PiecewiseLinear, R: Rows> InteriorPoint<'a, L, R> {
                 let place = Place::of(term, c, t, m);
                 products += place.alpha * place.slack + place.nu * place.xi;
                 losses += c * place.missing.max(0.0);
-                theta += place.theta;
+                theta += s * s * place.theta;
                 coefficient += s * (place.alpha + place.theta * place.missing);
             }
             row.add_to(&mut rhs, coefficient);

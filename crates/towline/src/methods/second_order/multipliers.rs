@@ -77,8 +77,8 @@ impl<L: PiecewiseLinear> RowLoss for Smoothed<'_, L> {
     #[inline(always)]
     fn second(&self, i: usize, target: (f64, f64), z: f64, _majorant: bool) -> f64 {
         let of = |k: usize| {
-            let a = self.term(i, k, target, z).0;
-            if a > 0.0 && a < target.1 { self.sigma * target.1 } else { 0.0 }
+            let (a, _, s) = self.term(i, k, target, z);
+            if a > 0.0 && a < target.1 { self.sigma * target.1 * s * s } else { 0.0 }
         };
         (0..L::TERMS).map(of).sum()
     }
@@ -213,7 +213,7 @@ impl State {
     /// Begins with β of each row.
     fn of<L: PiecewiseLinear, R: Rows>(loss: L, duals: Vec<f64>, rows: &mut R) -> Result<State, TrainError> {
         let mut alphas = Vec::with_capacity(L::TERMS * duals.len());
-        rows.scan(|i, _, y, c| alphas.extend((0..L::TERMS).map(|k| (loss.term(y, k).0 * duals[i]).clamp(0.0, c))))?;
+        rows.scan(|i, _, y, c| alphas.extend((0..L::TERMS).map(|k| (duals[i] / loss.term(y, k).0).clamp(0.0, c))))?;
         Ok(State { alphas })
     }
 

@@ -33,7 +33,7 @@ pub struct Metric {
 pub fn to_kink<L: PiecewiseLinear>(loss: L, y: f64, z: f64) -> f64 {
     let distance = |k: usize| {
         let (s, t) = loss.term(y, k);
-        (t - s * z).abs()
+        (t / s - z).abs()
     };
     (0..L::TERMS).map(distance).fold(f64::INFINITY, f64::min)
 }

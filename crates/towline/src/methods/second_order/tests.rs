@@ -100,7 +100,7 @@ fn conjugate_gradients_agree_with_factors() {
 fn models_that_train_together_read_the_rows_once_for_all_of_them() {
     let store = store(600, 6);
     for name in ["logistic", "hinge"] {
-        let loss = AnyLoss::from_name(name, 0.1, 1.0).unwrap();
+        let loss = AnyLoss::named(name).unwrap();
         let objectives = [0.01, 0.1, 1.0].map(|c| objective(loss, c, 1.0, true));
         for matrix in [Matrix::Heavy(4), Matrix::Features] {
             // Rows near their kinks take all memory that is left.
@@ -125,7 +125,7 @@ fn models_that_train_together_read_the_rows_once_for_all_of_them() {
 fn models_in_memory_do_not_depend_on_threads() {
     let store = store(300, 2);
     for name in ["logistic", "hinge"] {
-        let loss = AnyLoss::from_name(name, 0.1, 1.0).unwrap();
+        let loss = AnyLoss::named(name).unwrap();
         let objectives = [0.01, 0.03, 0.1, 0.3, 1.0].map(|c| objective(loss, c, 1.0, true));
         let how = by(Matrix::Features, &objectives[0], true);
         let alone = run(&store, &objectives, &how, 1);
@@ -142,7 +142,7 @@ fn models_in_memory_do_not_depend_on_threads() {
 fn scans_find_what_memory_finds() {
     let store = store(400, 5);
     for name in ["squared-hinge", "hinge"] {
-        let objective = objective(AnyLoss::from_name(name, 0.1, 1.0).unwrap(), 1.0, 1.0, false);
+        let objective = objective(AnyLoss::named(name).unwrap(), 1.0, 1.0, false);
         let of =
             |in_memory| run(&store, from_ref(&objective), &by(Matrix::Heavy(4), &objective, in_memory), 1).remove(0);
         let (inside, scanned) = (of(true), of(false));

@@ -48,7 +48,7 @@ impl Straight {
             if missing > 0.0 {
                 self.constant += c * t;
             }
-            theta += c / (4.0 * missing.abs().max(f64::MIN_POSITIVE));
+            theta += c * s * s / (4.0 * missing.abs().max(f64::MIN_POSITIVE));
         }
         let beta = straight_dual(loss, (y, c), z);
         if beta != 0.0 {

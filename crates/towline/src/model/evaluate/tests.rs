@@ -10,13 +10,13 @@ use crate::objective::{Classes, Multiclass, Objective, Targets};
 
 fn binary_objective() -> Objective {
     let targets = Targets::Binary { positive: 1.0, names: ["no".into(), "yes".into()], weights: [1.0, 1.0] };
-    Objective::new(AnyLoss::from_name("logistic", 0.0, 1.0).unwrap(), 1.0, targets)
+    Objective::new(AnyLoss::named("logistic").unwrap(), 1.0, targets)
 }
 
 fn class_objective(multiclass: Multiclass) -> Objective {
     let names = ["a", "b", "c"].map(String::from).to_vec();
     let classes = Classes::new(vec![0.0, 1.0, 2.0], names, vec![1.0; 3]);
-    Objective::new(AnyLoss::from_name("logistic", 0.0, 1.0).unwrap(), 1.0, Targets::Classes { classes, multiclass })
+    Objective::new(AnyLoss::named("logistic").unwrap(), 1.0, Targets::Classes { classes, multiclass })
 }
 
 fn judge<'a>(objective: &'a Objective, positive: usize) -> Judge<'a> {

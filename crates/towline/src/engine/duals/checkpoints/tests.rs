@@ -10,7 +10,7 @@ const ROWS: u64 = 40;
 fn objectives() -> Vec<Objective> {
     let names = ["a", "b", "c"].map(String::from).to_vec();
     let classes = Classes::new(vec![1.0, 2.0, 3.0], names, vec![1.0; 3]);
-    let loss = AnyLoss::from_name("hinge", 0.1, 1.0).unwrap();
+    let loss = AnyLoss::named("hinge").unwrap();
     Objective::new(loss, 1.0, Targets::Classes { classes, multiclass: Multiclass::OneVsRest }).split()
 }
 

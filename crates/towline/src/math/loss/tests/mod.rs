@@ -9,8 +9,11 @@ use super::*;
 /// The table, and the ends of the parameters' ranges.
 fn losses() -> Vec<AnyLoss> {
     let mut all = ALL.to_vec();
-    for (name, parameter) in [("epsilon-insensitive", 0.0), ("squared-epsilon-insensitive", 1.5), ("huber", 0.05)] {
-        all.push(AnyLoss::from_name(name, parameter, parameter).unwrap());
+    for (name, parameter) in
+        [("epsilon-insensitive", 0.0), ("squared-epsilon-insensitive", 1.5), ("huber", 0.05), ("quantile", 0.9)]
+    {
+        let parameters = LossParameters { epsilon: parameter, delta: parameter, quantile: parameter };
+        all.push(AnyLoss::from_name(name, parameters).unwrap());
     }
     all
 }
@@ -87,6 +90,7 @@ fn kinks(loss: AnyLoss, y: f64) -> Vec<f64> {
         AnyLoss::EpsilonInsensitive(l) => vec![y - l.epsilon(), y + l.epsilon()],
         AnyLoss::SquaredEpsilonInsensitive(l) => vec![y - l.epsilon(), y + l.epsilon()],
         AnyLoss::Huber(l) => vec![y - l.delta(), y + l.delta()],
+        AnyLoss::Quantile(_) => vec![y],
         AnyLoss::Logistic(_) | AnyLoss::Squared(_) => vec![],
     }
 }
