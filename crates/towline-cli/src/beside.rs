@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use anyhow::bail;
 use towline::budget::Budget;
-use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress, ReadOptions, RowBatch};
 use towline::pack::{PackOptions, source_of};
-use towline::schema::Schema;
+use towline::schema::{ImputeBy, Schema};
 use towline::store::manifest::{Manifest, Source};
 
 use crate::input::InputArguments;
 use crate::pack::summary;
+use crate::preparation::PreparationArguments;
 use crate::progress::Bar;
 use crate::show;
 
@@ -19,7 +19,7 @@ use crate::show;
 /// store.
 pub fn pack_beside(
     file: &Path,
-    reading: &InputArguments,
+    (reading, preparation): (&InputArguments, &PreparationArguments),
     threads: usize,
     budget: &Budget,
     quiet: bool,
@@ -28,10 +28,9 @@ pub fn pack_beside(
     name.push(".tow");
     let store = file.with_file_name(name);
     let input = Input::File(file.to_path_buf());
-    let options =
-        PackOptions { read: reading.options(Precision::F32, threads, true)?, threads, ..PackOptions::default() };
+    let options = preparation.options(reading, threads)?;
     if store.exists() {
-        check_belongs(&store, &input, &options.read, budget)?;
+        check_belongs(&store, &input, &options, budget)?;
         return Ok(store);
     }
     let progress = Progress::new(input.size_bytes());
@@ -49,8 +48,8 @@ pub fn pack_beside(
     Ok(store)
 }
 
-/// Refuses a store of another file, of the file as it was before, or of the file read in another way.
-fn check_belongs(store: &Path, input: &Input, options: &ReadOptions, budget: &Budget) -> anyhow::Result<()> {
+/// Refuses a store of another file, of the file as it was before, or of the file read or prepared in another way.
+fn check_belongs(store: &Path, input: &Input, options: &PackOptions, budget: &Budget) -> anyhow::Result<()> {
     let manifest = Manifest::read(store)?;
     let here = source_of(input, options, 1);
     let there = match &manifest.sources[..] {
@@ -61,15 +60,19 @@ fn check_belongs(store: &Path, input: &Input, options: &ReadOptions, budget: &Bu
             here.name
         ),
     };
-    if there.reading == here.reading || reads_alike(manifest.schema.as_ref(), input, options, budget)? {
+    let reads_alike = || reads_alike(manifest.schema.as_ref(), input, &options.read, budget);
+    if there.preparation == here.preparation && (there.reading == here.reading || reads_alike()?) {
         return Ok(());
     }
-    let said = |reading: &str| if reading.is_empty() { "no options".into() } else { format!("'{reading}'") };
+    let said = |source: &Source| match format!("{} {}", source.reading, source.preparation).trim() {
+        "" => "no options".into(),
+        said => format!("'{said}'"),
+    };
     bail!(
         "{}: was packed with {}, and now the file is to be read with {}; pack it again with 'towline pack --force', or remove it",
         store.display(),
-        said(&there.reading),
-        said(&here.reading)
+        said(there),
+        said(&here)
     );
 }
 
@@ -89,7 +92,10 @@ fn reads_alike(packed: Option<&Schema>, input: &Input, options: &ReadOptions, bu
     let plain = |schema: &Schema| {
         let mut schema = schema.clone();
         // Known only after all rows.
-        schema.columns.iter_mut().for_each(|column| column.impute = None);
+        for column in &mut schema.columns {
+            column.levels = None;
+            column.impute = column.impute.filter(|_| column.impute_by == ImputeBy::Constant);
+        }
         schema
     };
     Ok(source.schema().is_some_and(|schema| plain(&schema) == plain(packed)))

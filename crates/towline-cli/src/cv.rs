@@ -24,6 +24,7 @@ use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
 use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::stop_on_signal;
+use crate::preparation::PreparationArguments;
 use crate::trace::Watcher;
 use crate::{exit, method, show, size, summary};
 
@@ -106,6 +107,8 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     reading: InputArguments,
+    #[command(flatten)]
+    preparation: PreparationArguments,
 }
 
 /// Validates and says what came of it.
@@ -118,9 +121,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let inputs = Inputs::none().and(&arguments.data);
     let mut place = arguments.refit.then(|| OutputFile::open(&output, Kind::Model, &inputs)).transpose()?;
+    arguments.preparation.check_data(&arguments.data)?;
+    let how = (&arguments.reading, &arguments.preparation);
     let path = match arguments.data.is_dir() {
         true => arguments.data.clone(),
-        false => pack_beside(&arguments.data, &arguments.reading, threads, &budget, !talk).map_err(exit::on_the_way)?,
+        false => pack_beside(&arguments.data, how, threads, &budget, !talk).map_err(exit::on_the_way)?,
     };
     let data = Data::from(&Arc::new(DiskStore::open_within(&path, &budget)?));
     let stop = Stop::default();

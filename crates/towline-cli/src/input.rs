@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
 use towline::input::table::{ColumnPolicy, ColumnRef, TableOptions, Unlabelled};
 use towline::input::{Format, Input, ReadOptions};
-use towline::schema::{Absent, Kind, Schema, Words};
+use towline::schema::{Absent, ImputeBy, Kind, Rules, Schema, Words};
 use towline::store::manifest::Manifest;
 
 use crate::schema;
@@ -15,7 +15,8 @@ use crate::schema;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading")]
 pub struct InputArguments {
-    /// The format: libsvm, csv, parquet or arrow [default: by content and name]
+    /// The format: libsvm, csv, json (an object a line), vw (Vowpal Wabbit's), parquet or arrow
+    /// [default: by content and name]
     #[arg(long)]
     format: Option<Format>,
     /// Whether libsvm indices count from 0 or from 1
@@ -43,15 +44,26 @@ pub struct InputArguments {
     /// Columns of a table that are categories even if they look like numbers, such as codes
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     category: Vec<ColumnRef>,
-    /// A column of text to read, whose words are features; with a rule after a colon such as words=1-2,min=5 or
-    /// chars=3-5, and one of tf-idf, counts, binary; may be given several times
+    /// A column of text to read, whose words are features; with a rule after a colon such as words=1-2,min=5,max=100000
+    /// or chars=3-5, and one of tf-idf, counts, binary; may be given several times
     #[arg(long, value_name = "COLUMN[:RULE]", value_parser = text_rule)]
     text: Vec<(ColumnRef, Words)>,
+    /// Rules of a column, or of all that they fit ('*'): rare=N puts levels of a category together that fewer rows have;
+    /// impute=mean, median, most-frequent, zero or a number stands for absent numbers; cyclic makes sine and cosine of
+    /// months, weekdays and hours; may be given several times
+    #[arg(long, value_name = "COLUMN:RULES", value_parser = column_rules)]
+    column: Vec<(ColumnRef, Rules)>,
+    /// Two columns, of numbers or categories, whose features are multiplied; may be given several times
+    #[arg(long, value_name = "COLUMN*COLUMN", value_parser = two_columns)]
+    interact: Vec<[ColumnRef; 2]>,
+    /// How many words or n-grams of a column of text are features at most, the most frequent ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_features: Option<u32>,
     /// Columns of a table that are numbers even if they look like identifiers
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     number: Vec<ColumnRef>,
     /// A file that says what the columns of a table are; 'towline schema' prints one to begin with
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["category", "number", "text", "ignore", "absent"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["category", "number", "text", "column", "interact", "max_features", "ignore", "absent"])]
     schema: Option<PathBuf>,
     /// What becomes of absent cells of a table [default: marked, but zero where most cells are absent]
     #[arg(long, value_enum)]
@@ -121,6 +133,21 @@ fn text_rule(text: &str) -> Result<(ColumnRef, Words), String> {
     }
 }
 
+/// A column, and after a colon its rules.
+fn column_rules(text: &str) -> Result<(ColumnRef, Rules), String> {
+    match text.rsplit_once(':') {
+        Some((column, rules)) => Ok((column.into(), Rules::parse(rules)?)),
+        None => Err("write a column and its rules, such as city:rare=5".into()),
+    }
+}
+
+fn two_columns(text: &str) -> Result<[ColumnRef; 2], String> {
+    match text.split('*').collect::<Vec<_>>()[..] {
+        [a, b] if !a.is_empty() && !b.is_empty() => Ok([a.into(), b.into()]),
+        _ => Err("name two columns, such as user*item".into()),
+    }
+}
+
 fn yes_or_no(text: &str) -> Result<bool, String> {
     match text {
         "yes" => Ok(true),
@@ -150,6 +177,9 @@ impl InputArguments {
             ("--category", !self.category.is_empty()),
             ("--number", !self.number.is_empty()),
             ("--text", !self.text.is_empty()),
+            ("--column", !self.column.is_empty()),
+            ("--interact", !self.interact.is_empty()),
+            ("--max-features", self.max_features.is_some()),
             ("--ignore", !self.ignore.is_empty()),
             ("--absent", self.absent.is_some()),
             ("--schema", self.schema.is_some()),
@@ -160,6 +190,18 @@ impl InputArguments {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses rules that take all rows to be known, which those of a stream never are.
+    pub fn check_stream(&self) -> anyhow::Result<()> {
+        let takes_all = |rules: &Rules| {
+            let counts = matches!(rules.impute, Some((ImputeBy::Median | ImputeBy::MostFrequent, _)));
+            rules.rare.is_some() || counts
+        };
+        if let Some((column, rules)) = self.column.iter().find(|(_, rules)| takes_all(rules)) {
+            bail!("--column {}:{rules} goes with packing, and a stream is not packed", column.as_str());
+        }
+        Ok(())
     }
 
     /// The options for reading training data; for prediction, rows without labels are welcome.
@@ -195,6 +237,9 @@ impl InputArguments {
             group: self.group.clone(),
             ignore: self.ignore.clone(),
             kinds: self.kinds(),
+            rules: self.column.clone(),
+            interactions: self.interact.clone(),
+            max_features: self.max_features,
             absent: self.absent.map(|absent| match absent {
                 AbsentName::Marked => Absent::Marked,
                 AbsentName::Zero => Absent::Zero,

@@ -27,6 +27,7 @@ mod penalty;
 mod plan;
 mod positive;
 mod predict;
+mod preparation;
 mod program;
 mod progress;
 mod quality;

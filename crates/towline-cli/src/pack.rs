@@ -4,17 +4,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
-use towline::fourier::FourierMap;
-use towline::input::libsvm::Precision;
 use towline::input::{Input, Progress};
-use towline::pack::{FourierKept, PackOptions, Packed};
+use towline::pack::{PackOptions, Packed};
 use towline::stop::Stop;
-use towline::store::manifest::{Manifest, Scale};
+use towline::store::manifest::Manifest;
 use towline::store::writer::Existing;
 
 use crate::input::{InputArguments, expand};
 use crate::memory::{self, Memory};
+use crate::preparation::PreparationArguments;
 use crate::progress::Bar;
 use crate::{flags, show, size};
 
@@ -60,29 +58,8 @@ pub struct Arguments {
     /// Keep columns in the order of the features instead of numbering them by frequency
     #[arg(long)]
     no_renumber: bool,
-    /// Scale numbers of tables by mean and standard deviation (auto), rows to unit length, features to [0, 1], or
-    /// features by their standard deviation
-    #[arg(long, value_enum, default_value_t = ScaleName::Auto)]
-    scale: ScaleName,
-    /// Map rows to this many random Fourier features, whose products are close to the kernel exp(-gamma |x - y|^2)
-    #[arg(long, value_name = "FEATURES", requires = "gamma", conflicts_with = "scale")]
-    rff: Option<u32>,
-    /// The gamma of that kernel
-    #[arg(long, requires = "rff")]
-    gamma: Option<f64>,
-    /// The seed of that map
-    #[arg(long, default_value_t = 0, requires = "rff")]
-    rff_seed: u64,
-    /// Keep the features of that map, or the rows and make the features whenever a block is read; auto does what takes
-    /// less time
-    #[arg(long, value_enum, default_value_t = KeepName::Auto, requires = "rff")]
-    rff_keep: KeepName,
-    /// How values are kept
-    #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
-    precision: PrecisionName,
-    /// Size of a block in memory, such as 4M [default: 4M, less where the budget is small]
-    #[arg(long, value_parser = block_size, allow_hyphen_values = true)]
-    block_size: Option<u64>,
+    #[command(flatten)]
+    preparation: PreparationArguments,
     #[command(flatten)]
     reading: InputArguments,
     /// Show no progress and no summary
@@ -101,62 +78,12 @@ fn threads(text: &str) -> Result<u16, String> {
         .ok_or_else(|| format!("'{text}' is not a whole number from 1 to {MOST}"))
 }
 
-/// Below this every block is little more than its header.
-const LEAST_BLOCK_BYTES: u64 = 1 << 10;
-
-fn block_size(text: &str) -> Result<u64, String> {
-    let bytes = size::parse(text)?;
-    if bytes < LEAST_BLOCK_BYTES {
-        return Err(format!("blocks have at least {}", size::show(LEAST_BLOCK_BYTES)));
-    }
-    Ok(bytes)
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ScaleName {
-    Auto,
-    None,
-    Rows,
-    Minmax,
-    Standard,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PrecisionName {
-    F32,
-    F64,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum KeepName {
-    Auto,
-    Seed,
-    Values,
-}
-
-impl From<KeepName> for FourierKept {
-    fn from(name: KeepName) -> FourierKept {
-        match name {
-            KeepName::Auto => FourierKept::Auto,
-            KeepName::Seed => FourierKept::Seed,
-            KeepName::Values => FourierKept::Values,
-        }
-    }
-}
-
 impl Arguments {
     fn options(&self) -> anyhow::Result<PackOptions> {
-        let precision = match self.precision {
-            PrecisionName::F32 => Precision::F32,
-            PrecisionName::F64 => Precision::F64,
-        };
         let threads = self.threads.map_or_else(towline::machine::threads, usize::from);
-        let map = self.rff.zip(self.gamma).map(|(rff, gamma)| FourierMap::new(rff, gamma, self.rff_seed));
+        let prepared = self.preparation.options(&self.reading, threads)?;
         Ok(PackOptions {
-            read: self.reading.options(precision, threads, true)?,
             repeat: self.repeat,
-            fourier: map.transpose()?,
-            fourier_kept: self.rff_keep.into(),
             weights: self.weights.as_deref().map(Input::new),
             existing: match (self.force, self.append) {
                 (true, _) => Existing::Replace,
@@ -165,17 +92,7 @@ impl Arguments {
             },
             shuffle_seed: (!self.keep_order).then_some(self.seed),
             renumber: !self.no_renumber,
-            scale: match self.scale {
-                ScaleName::Auto => Scale::Auto,
-                ScaleName::None => Scale::None,
-                ScaleName::Rows => Scale::Rows,
-                ScaleName::Minmax => Scale::Minmax,
-                ScaleName::Standard => Scale::Standard,
-            },
-            precision,
-            block_bytes: self.block_size,
-            threads,
-            stop: Stop::default(),
+            ..prepared
         })
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use towline::input::libsvm::Precision;
 use towline::input::table::{ColumnPolicy, Known};
 use towline::input::{Progress, RowBatch};
-use towline::schema::{Absent, ColumnSchema, Kind, Schema};
+use towline::schema::{Absent, ColumnSchema, ImputeBy, Kind, Schema};
 
 use crate::input::{InputArguments, expand};
 use crate::memory::{self, Memory};
@@ -60,6 +60,7 @@ pub fn lines(schema: &Schema) -> Vec<(String, String)> {
     const SHOWN: usize = 40;
     let mut lines: Vec<(String, String)> =
         schema.columns.iter().take(SHOWN).map(|column| ("column".into(), describe(schema, column))).collect();
+    lines.extend(schema.interactions.iter().map(|[a, b]| ("column".into(), format!("{a}*{b}: product"))));
     if schema.columns.len() > SHOWN {
         lines.push(("column".into(), format!("… {} in all", show::count(schema.columns.len() as u64))));
     }
@@ -80,15 +81,31 @@ fn describe(schema: &Schema, column: &ColumnSchema) -> String {
         Kind::Boolean => "yes or no".into(),
         Kind::Category => "category".into(),
         Kind::Text(words) => format!("text, {words}"),
-        Kind::Date(form) => if form.time { "date and time" } else { "date" }.into(),
+        Kind::Date(form) => {
+            let parts = if form.time { "date and time" } else { "date" };
+            if form.cyclic { format!("{parts}, cyclic") } else { parts.into() }
+        }
         Kind::List => "list of numbers".into(),
         Kind::Ignored => "left out".into(),
         _ => "empty".into(),
     };
     let absent = match (column.impute, column.absent) {
-        (Some(value), _) => format!(", {} where absent", show::number(value)),
+        (Some(value), _) => format!(", {}{} where absent", by(column.impute_by), show::number(value)),
         (None, Absent::Zero) if part.is_empty() && column.kind != Kind::Ignored => ", 0 where absent".into(),
         _ => String::new(),
     };
-    format!("{name}: {part}{kind}{absent}")
+    let rare = match (column.rare, &column.levels) {
+        (Some(rare), Some(levels)) => format!(", {} levels in at least {rare} rows", show::count(levels.len() as u64)),
+        (Some(rare), None) => format!(", levels in at least {rare} rows"),
+        (None, _) => String::new(),
+    };
+    format!("{name}: {part}{kind}{rare}{absent}")
+}
+
+fn by(impute: ImputeBy) -> &'static str {
+    match impute {
+        ImputeBy::Median => "median ",
+        ImputeBy::MostFrequent => "most frequent ",
+        _ => "",
+    }
 }

@@ -29,6 +29,7 @@ use crate::input::{InputArguments, check_readable};
 use crate::memory::{self, Memory};
 use crate::objective::{ObjectiveArguments, not_negative, positive_number};
 use crate::pack::stop_on_signal;
+use crate::preparation::PreparationArguments;
 use crate::recipe::RecipeArguments;
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
@@ -130,6 +131,8 @@ pub struct Arguments {
     pub streams: StreamArguments,
     #[command(flatten)]
     pub reading: InputArguments,
+    #[command(flatten)]
+    pub preparation: PreparationArguments,
 }
 
 impl Arguments {
@@ -253,6 +256,8 @@ fn share(text: &str) -> Result<f64, String> {
 /// Trains and says what came of it.
 pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> {
     if arguments.streams.stream {
+        arguments.preparation.check_stream()?;
+        arguments.reading.check_stream()?;
         return stream::run(arguments, typed);
     }
     let begin = Instant::now();
@@ -330,10 +335,12 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
 
 /// The store to train on; a file is packed beside itself first.
 pub(crate) fn open_store(arguments: &Arguments, threads: usize, budget: &Budget) -> anyhow::Result<Arc<DiskStore>> {
+    arguments.preparation.check_data(&arguments.data)?;
     let path = if arguments.data.is_dir() {
         arguments.data.clone()
     } else {
-        pack_beside(&arguments.data, &arguments.reading, threads, budget, arguments.quiet || arguments.json)
+        let how = (&arguments.reading, &arguments.preparation);
+        pack_beside(&arguments.data, how, threads, budget, arguments.quiet || arguments.json)
             .map_err(exit::on_the_way)?
     };
     Ok(Arc::new(DiskStore::open_within(&path, budget)?))

@@ -26,6 +26,7 @@ pub struct Arguments {
     seed: Option<u64>,
     renumber: bool,
     scale: String,
+    min_count: u32,
     /// Features, gamma and seed.
     fourier: Option<(u32, f64, u64)>,
     rff_keep: String,
@@ -53,6 +54,7 @@ impl Arguments {
             existing: choose("existing", &self.existing, &existing)?,
             shuffle_seed: self.seed,
             renumber: self.renumber,
+            min_count: self.min_count,
             scale: choose("scale", &self.scale, &scales)?,
             fourier: map.map_err(|error| bad_value(error.to_string()))?,
             fourier_kept: choose("rff_keep", &self.rff_keep, &kept)?,

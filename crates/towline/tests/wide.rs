@@ -12,8 +12,9 @@ use towline::input::{Input, Progress};
 use towline::loss::ALL;
 use towline::model::{Model, ModelWriter};
 use towline::objective::{Objective, Targets};
-use towline::output::{Inputs, Kind, OutputFile};
+use towline::output::{self, Inputs, OutputFile};
 use towline::pack::{FourierKept, PackOptions, pack};
+use towline::schema::{Kind, Rules, Words};
 use towline::store::DiskStore;
 use towline::store::manifest::Scale;
 use towline::store::writer::Existing;
@@ -122,6 +123,60 @@ fn names_have_the_same_columns_however_little_memory_there_is() {
     let mut options = options();
     options.read.table.label = Some("y".into());
     pack_both(folder.path(), "csv", &[named(0..120_000), named(120_000..180_000)], &options);
+}
+
+/// A text of words of which most are rare.
+fn texts(rows: std::ops::Range<u64>) -> String {
+    let mut text = String::from("y,size,body\n");
+    for row in rows {
+        let words: Vec<String> = features_of(row).iter().map(|feature| format!("word{feature}")).collect();
+        writeln!(
+            text,
+            "{},{},{}",
+            row % 2,
+            if row % 5 == 0 { String::new() } else { row.to_string() },
+            words.join(" ")
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn rare_features_have_no_column_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [numbered(0..5000, false), numbered(5000..9000, false)];
+    let all = DiskStore::open(pack_both(folder.path(), "svm", &files, &options())).unwrap().manifest().features;
+    for (scale, renumber) in [(Scale::None, true), (Scale::None, false), (Scale::Standard, true)] {
+        let options = PackOptions { min_count: 3, scale, renumber, ..options() };
+        let store = DiskStore::open(pack_both(folder.path(), "svm", &files, &options)).unwrap();
+        assert!(store.manifest().features < all / 3 && store.manifest().features > 50);
+    }
+    let mut options = options();
+    options.read.table.label = Some("y".into());
+    let files = [texts(0..4000), texts(4000..7000)];
+    for (rule, most) in [("min=3", 60_000), ("max=5000", 5000), ("min=2,max=90000,counts", 90_000)] {
+        options.read.table.kinds = vec![("body".into(), Kind::Text(Words::parse(rule).unwrap()))];
+        let store = DiskStore::open(pack_both(folder.path(), "csv", &files, &options)).unwrap();
+        // Beside the n-grams a number and the mark of its absence.
+        assert!(store.manifest().features <= most + 2 && store.manifest().features > 1000, "{rule}");
+    }
+}
+
+#[test]
+fn rare_levels_share_a_column_however_little_memory_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options();
+    options.read.table.label = Some("y".into());
+    options.read.table.kinds = vec![("a".into(), Kind::Category), ("b".into(), Kind::Category)];
+    options.read.table.rules = vec![("*".into(), Rules::parse("rare=2").unwrap())];
+    let files = [named(0..120_000), named(120_000..150_000)];
+    let store = DiskStore::open(pack_both(folder.path(), "csv", &files, &options)).unwrap();
+    let schema = store.manifest().schema.clone().unwrap();
+    let levels: usize = schema.columns.iter().filter_map(|column| column.levels.as_ref()).map(Vec::len).sum();
+    // Levels, both columns of rare ones, and a number.
+    assert_eq!(store.manifest().features, levels as u64 + 2 + 1);
+    assert!(levels > 10_000);
 }
 
 /// Values whose sums depend on the order in which they are added; some of frequent features are negative, and some
@@ -256,7 +311,7 @@ fn models_are_written_in_little_memory() {
         let model = Model::new(&trained, &objective, &store, &store.features(&Budget::unlimited()).unwrap());
         let path = folder.path().join("model.towm");
         for budget in [Budget::unlimited(), Budget::new(2 << 20)] {
-            let mut place = OutputFile::open(&path, Kind::Model, &Inputs::none()).unwrap();
+            let mut place = OutputFile::open(&path, output::Kind::Model, &Inputs::none()).unwrap();
             let written = ModelWriter::new(&store, &budget).unwrap().write(&trained, &objective, &mut place);
             let (header, features) = written.unwrap();
             assert_eq!((&header, features), (&model.header, model.features.len() as u64));

@@ -59,6 +59,7 @@ def pack(
     gamma: float | None = None,
     rff_seed: int = 0,
     rff_keep: str = "auto",
+    min_count: int = 1,
     block_size: int | str | None = None,
     memory: int | str | None = None,
     **reading,
@@ -70,11 +71,11 @@ def pack(
     ``(X, y)`` or ``(X, y, sample_weight)``. Columns of arrays are features with their number, from 0 on.
 
     ``existing`` is ``"refuse"``, ``"replace"`` or ``"append"``. ``scale`` is ``"auto"`` (numbers of tables by mean and
-    standard deviation), ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. ``rff`` maps rows to this many random
+    standard deviation), ``"none"``, ``"rows"``, ``"minmax"`` or ``"standard"``. Features that fewer than ``min_count`` rows have are left out, but for numbers of tables. ``rff`` maps rows to this many random
     Fourier features for the kernel ``exp(-gamma |x - y|^2)``; ``rff_keep`` says whether the store holds their ``"values"``, or the rows that they are made from with the
     ``"seed"`` whenever a block is read. Other keywords say how
     files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``category``, ``number``, ``text`` (a column, a list of them, or a
-    dictionary of columns and rules such as ``"words=1-2,min=5"``), ``absent``, ``columns``, ``missing``, ``unlabelled``,
+    dictionary of columns and rules such as ``"words=1-2,min=5,max=100000"``), ``absent``, ``columns``, ``missing``, ``unlabelled``,
     ``format``, ``index_base``, ``duplicates``, ``header``, ``delimiter``, ``precision``, ``threads``.
     """
     if (rff is None) != (gamma is None):
@@ -88,6 +89,7 @@ def pack(
         "scale": scale,
         "fourier": None if rff is None else (rff, gamma, rff_seed),
         "rff_keep": rff_keep,
+        "min_count": min_count,
         "block_size": size_bytes(block_size),
         "memory": size_bytes(memory),
     }

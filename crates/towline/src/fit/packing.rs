@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::store::manifest::Scale;
 use crate::store::writer::Existing;
 
-/// Packs a file (libsvm, CSV, Parquet or Arrow; gzip, bzip2 or zstd) into a store of blocks, once, inside a memory
+/// Packs a file (libsvm, CSV, JSON lines, Vowpal Wabbit's text, Parquet or Arrow; gzip, bzip2 or zstd) into a store of blocks, once, inside a memory
 /// budget.
 ///
 /// ```no_run
@@ -138,6 +138,19 @@ impl Pack {
     /// A column of a table whose cells are numbers even if they look like an identifier.
     pub fn number(mut self, column: &str) -> Pack {
         self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Number));
+        self
+    }
+
+    /// How many n-grams of each column of text become features at most, the most frequent ones, where its own rule does
+    /// not say.
+    pub fn max_features(mut self, most: u32) -> Pack {
+        self.options.read.table.max_features = Some(most);
+        self
+    }
+
+    /// Features that fewer rows have get no column, but for numbers of tables.
+    pub fn min_count(mut self, rows: u32) -> Pack {
+        self.options.min_count = rows;
         self
     }
 

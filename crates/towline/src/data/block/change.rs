@@ -86,6 +86,26 @@ impl Block {
         self.push_info(info, end);
     }
 
+    /// Takes out all values of columns that `keep` says no to.
+    ///
+    /// # Panics
+    /// If the block is dense.
+    pub fn retain_columns(&mut self, keep: impl Fn(u32) -> bool) {
+        assert!(!self.layout.dense, "dense rows hold every column");
+        let columns = self.indices.own();
+        match &mut self.values {
+            Values::F32(values) => retain_where(values.own(), |at| keep(columns[at])),
+            Values::F64(values) => retain_where(values.own(), |at| keep(columns[at])),
+            Values::Ones | Values::PerRow(_) => {}
+        }
+        let (mut start, mut kept) = (0, 0);
+        for end in &mut self.ends {
+            kept += columns[start..*end].iter().filter(|&&column| keep(column)).count();
+            start = std::mem::replace(end, kept);
+        }
+        columns.retain(|&column| keep(column));
+    }
+
     /// Replaces every column by what `columns` has at its place.
     ///
     /// # Panics
@@ -222,4 +242,13 @@ impl Block {
         self.groups.push(info.group);
         self.ids.push(info.id);
     }
+}
+
+/// Keeps the values whose places `keep` says yes to.
+fn retain_where<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut next = 0;
+    values.retain(|_| {
+        next += 1;
+        keep(next - 1)
+    });
 }

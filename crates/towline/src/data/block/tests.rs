@@ -99,6 +99,18 @@ proptest! {
     }
 
     #[test]
+    fn columns_are_taken_out_of_sparse_rows((which, rows) in (0..4usize).prop_flat_map(|w| rows(LAYOUTS[w], 9).prop_map(move |r| (w, r))), mask in any::<u16>()) {
+        let keep = |column: u32| mask >> column & 1 == 1;
+        let mut block = block(LAYOUTS[which], 9, &rows);
+        block.retain_columns(keep);
+        for (i, row) in rows.iter().enumerate() {
+            let kept: Vec<(u32, f64)> = row.iter().copied().filter(|&(column, _)| keep(column)).collect();
+            prop_assert_eq!(block.row(i).iter().collect::<Vec<_>>(), kept);
+            prop_assert_eq!(block.info(i), info(i));
+        }
+    }
+
+    #[test]
     fn rows_move_into_any_wider_layout((which, rows) in (0..LAYOUTS.len()).prop_flat_map(|w| rows(LAYOUTS[w], 9).prop_map(move |r| (w, r))), other in 0..LAYOUTS.len()) {
         let from = block(LAYOUTS[which], 9, &rows);
         let mut to = Block::new(LAYOUTS[which].join(LAYOUTS[other]), 9);

@@ -11,10 +11,12 @@
 //!
 //! An absent cell is 0 or, as a rule, a feature of its own: `column=` has the value 1, and a number is then taken to be
 //! the mean of those that are there.
+mod rules;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub use rules::{ImputeBy, Rules};
 pub use words::{TextUnit, Weighting, Words};
 
 /// The columns of a table.
@@ -33,6 +35,9 @@ pub struct Schema {
     /// What an absent cell looks like in any column, besides an empty one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Pairs of columns whose features are multiplied: `a*b`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interactions: Vec<[String; 2]>,
     /// What each column is, in the order of the first file.
     #[serde(default)]
     pub columns: Vec<ColumnSchema>,
@@ -52,15 +57,36 @@ pub struct ColumnSchema {
     /// What becomes of absent cells.
     #[serde(default, skip_serializing_if = "Absent::is_marked")]
     pub absent: Absent,
-    /// The number that stands for an absent one; known when all rows have been packed.
+    /// The number that stands for an absent one; known when all rows have been packed, unless it is a constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impute: Option<f64>,
+    /// What that number is.
+    #[serde(default, skip_serializing_if = "ImputeBy::is_mean")]
+    pub impute_by: ImputeBy,
+    /// Levels of a category that fewer rows have are one, `column=(rare)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rare: Option<u32>,
+    /// The levels that are not; known when all rows have been packed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<String>>,
 }
+
+/// What stands for levels that are rare, or that training has not seen.
+pub const RARE_LEVEL: &str = "(rare)";
 
 impl ColumnSchema {
     /// A column of which only name and kind are known.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        ColumnSchema { name: name.into(), kind, missing: Vec::new(), absent: Absent::default(), impute: None }
+        ColumnSchema {
+            name: name.into(),
+            kind,
+            missing: Vec::new(),
+            absent: Absent::default(),
+            impute: None,
+            impute_by: ImputeBy::default(),
+            rare: None,
+            levels: None,
+        }
     }
 
     /// The name of the feature that is 1 where the cell is absent.
@@ -148,6 +174,9 @@ pub struct DateForm {
     /// Whether there is a time of day.
     #[serde(default)]
     pub time: bool,
+    /// Whether month, weekday and hour are sine and cosine of their part of a round, in place of a feature each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cyclic: bool,
 }
 
 /// The order of year, month and day.
@@ -207,6 +236,17 @@ impl Schema {
         })
     }
 
+    /// The same for rows that are scored: how often something has to be seen mattered in training alone.
+    pub(crate) fn for_scoring(&self) -> Schema {
+        let mut schema = self.clone();
+        for column in &mut schema.columns {
+            if let Kind::Text(words) = &mut column.kind {
+                (words.min_count, words.max_features) = (1, None);
+            }
+        }
+        schema
+    }
+
     /// Tells it from other schemas.
     pub fn digest(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
@@ -229,10 +269,31 @@ impl Schema {
         {
             return Err(format!("the n-grams of '{}' have no length", odd.name));
         }
+        self.check_interactions()?;
         match self.columns.iter().find(|column| column.impute.is_some_and(|value| !value.is_finite())) {
             Some(column) => Err(format!("the number that stands for absent cells of '{}' is not finite", column.name)),
             None => Ok(()),
         }
+    }
+
+    /// Interactions are of two numbers or categories that are there.
+    pub(crate) fn check_interactions(&self) -> Result<(), String> {
+        for pair in &self.interactions {
+            for name in pair {
+                let Some(column) = self.features().find(|column| column.name == *name) else {
+                    return Err(format!("there is no column '{name}' to multiply by another"));
+                };
+                if !column.kind.is_number() && !matches!(column.kind, Kind::Category | Kind::Empty) {
+                    let noun = column.kind.noun();
+                    return Err(format!("numbers and categories are multiplied, and column '{name}' holds {noun}"));
+                }
+            }
+            let product = format!("{}*{}", pair[0], pair[1]);
+            if pair[0] == pair[1] || self.column(&product).is_some() {
+                return Err(format!("'{product}' is a column itself, or a column by itself"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -244,7 +305,7 @@ mod tests {
     fn a_schema_survives_being_written() {
         let mut age = ColumnSchema::new("age", Kind::Number);
         (age.impute, age.missing) = (Some(0.1 + 0.2), vec!["?".into()]);
-        let when = Kind::Date(DateForm { order: DateOrder::DayMonthYear, time: true });
+        let when = Kind::Date(DateForm { order: DateOrder::DayMonthYear, time: true, cyclic: false });
         let price = ColumnSchema { absent: Absent::Zero, ..ColumnSchema::new("price", Kind::Amount(Decimal::Comma)) };
         let columns = vec![age, ColumnSchema::new("when", when), price, ColumnSchema::new("id", Kind::Ignored)];
         let schema = Schema { label: vec!["price".into()], columns, ..Schema::default() };

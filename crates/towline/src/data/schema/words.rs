@@ -18,8 +18,11 @@ pub struct Words {
     pub most: u8,
     /// What the value of one is.
     pub weighting: Weighting,
-    /// Rows that must have one for it to count.
+    /// Rows that must have one for it to be a feature.
     pub min_count: u32,
+    /// How many are features at most, the most frequent ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_features: Option<u32>,
     /// Whether capitals matter.
     pub keep_case: bool,
 }
@@ -27,7 +30,7 @@ pub struct Words {
 impl Default for Words {
     fn default() -> Self {
         let (unit, weighting) = (TextUnit::Words, Weighting::TfIdf);
-        Words { unit, least: 1, most: 1, weighting, min_count: 1, keep_case: false }
+        Words { unit, least: 1, most: 1, weighting, min_count: 1, max_features: None, keep_case: false }
     }
 }
 
@@ -63,6 +66,9 @@ impl fmt::Display for Words {
         if self.min_count > 1 {
             write!(f, ",min={}", self.min_count)?;
         }
+        if let Some(most) = self.max_features {
+            write!(f, ",max={most}")?;
+        }
         f.write_str(match self.weighting {
             Weighting::TfIdf => ",tf-idf",
             Weighting::Counts => ",counts",
@@ -90,13 +96,18 @@ impl Words {
                 Some(("min", count)) => {
                     words.min_count = count.parse().map_err(|_| format!("'{part}': write min=5"))?;
                 }
+                Some(("max", count)) => {
+                    let most = count.parse().ok().filter(|&most| most > 0);
+                    words.max_features = Some(most.ok_or_else(|| format!("'{part}': write max=100000"))?);
+                }
                 None if part == "tf-idf" => words.weighting = Weighting::TfIdf,
                 None if part == "counts" => words.weighting = Weighting::Counts,
                 None if part == "binary" => words.weighting = Weighting::Binary,
                 None if part == "case" => words.keep_case = true,
                 _ => {
                     return Err(format!(
-                        "'{part}' says nothing of a text; use words=1-2, chars=3-5, min=5, tf-idf, counts, binary, case"
+                        "'{part}' says nothing of a text; use words=1-2, chars=3-5, min=5, max=100000, tf-idf, counts, \
+                         binary, case"
                     ));
                 }
             }
@@ -104,9 +115,14 @@ impl Words {
         Ok(words)
     }
 
-    /// Whether values depend on how many rows have an n-gram.
+    /// Whether it matters how many rows have an n-gram.
     pub fn needs_counts(self) -> bool {
-        self.weighting == Weighting::TfIdf || self.min_count > 1
+        self.weighting == Weighting::TfIdf || self.selects()
+    }
+
+    /// Whether not all n-grams are features.
+    pub fn selects(self) -> bool {
+        self.min_count > 1 || self.max_features.is_some()
     }
 
     /// Whether the counts of a row are divided by their length.
@@ -114,10 +130,9 @@ impl Words {
         self.weighting == Weighting::TfIdf
     }
 
-    /// What an n-gram that `count` of `rows` rows have is multiplied by; 0 if they are too few.
+    /// What an n-gram that `count` of `rows` rows have is multiplied by.
     pub fn factor(self, count: u64, rows: u64) -> f64 {
         match self.weighting {
-            _ if count < u64::from(self.min_count) => 0.0,
             Weighting::TfIdf => ((1.0 + rows as f64) / (1.0 + count as f64)).ln() + 1.0,
             Weighting::Counts | Weighting::Binary => 1.0,
         }
@@ -135,14 +150,14 @@ mod tests {
         let characters = Words::parse("chars=3,case").unwrap();
         assert_eq!((characters.unit, characters.least, characters.most), (TextUnit::Characters, 3, 3));
         assert!(characters.keep_case && Words::parse("").unwrap() == Words::default());
-        for wrong in ["words", "words=0", "words=2-1", "words=1-99", "min=x", "max=3", "tfidf"] {
+        for wrong in ["words", "words=0", "words=2-1", "words=1-99", "min=x", "max=0", "most=3", "tfidf"] {
             assert!(Words::parse(wrong).is_err(), "{wrong}");
         }
-        for text in ["words=1-2,min=5,counts", "chars=3-3,tf-idf,case", "words=1-1,binary"] {
+        for text in ["words=1-2,min=5,max=9,counts", "chars=3-3,tf-idf,case", "words=1-1,binary"] {
             assert_eq!(Words::parse(text).unwrap().to_string(), text);
         }
-        let rare = Words { min_count: 3, ..Words::default() };
-        assert_eq!((rare.factor(2, 10), rare.factor(10, 10)), (0.0, 1.0));
-        assert!(rare.factor(3, 10) > rare.factor(4, 10));
+        let words = Words::default();
+        assert_eq!(words.factor(10, 10), 1.0);
+        assert!(words.factor(3, 10) > words.factor(4, 10));
     }
 }

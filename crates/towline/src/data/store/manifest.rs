@@ -42,6 +42,9 @@ pub struct Manifest {
     pub precision: Precision,
     /// How rows or features were scaled.
     pub scale: Scale,
+    /// Features that fewer rows had have no column.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub min_count: u32,
     /// The random Fourier features that rows are mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fourier: Option<FourierMap>,
@@ -76,6 +79,14 @@ pub struct Manifest {
     pub feature_maps: Vec<FileEntry>,
     /// Files with blocks; the block table refers to them by position.
     pub block_files: Vec<FileEntry>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// Rows as they lie in the blocks.
@@ -133,6 +144,9 @@ pub struct Source {
     /// The options of reading that decide what rows a file holds, as on a command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reading: String,
+    /// The options of packing that decide what becomes of those rows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preparation: String,
     /// The generation that it became part of.
     pub generation: u64,
 }

@@ -20,6 +20,10 @@ impl ReadOptions {
             _ => None,
         });
         let texts: Vec<String> = texts.collect();
+        let rules = table.rules.iter().map(|(column, rules)| format!("{}:{rules}", column.as_str()));
+        let rules: Vec<String> = rules.collect();
+        let products = table.interactions.iter().map(|[a, b]| format!("{}*{}", a.as_str(), b.as_str()));
+        let products: Vec<String> = products.collect();
         let duplicates = match self.libsvm.duplicates {
             Duplicates::Error => "",
             Duplicates::Sum => "sum",
@@ -37,6 +41,9 @@ impl ReadOptions {
             ("number", kind(&|kind| kind.is_number())),
             ("text", texts.join(" --text ")),
             ("schema", table.known.as_ref().map(|known| known.schema.digest()).unwrap_or_default()),
+            ("column", rules.join(" --column ")),
+            ("interact", products.join(" --interact ")),
+            ("max-features", table.max_features.map(|most| most.to_string()).unwrap_or_default()),
             ("absent", table.absent.map(|absent| absent.name().to_string()).unwrap_or_default()),
             ("missing", table.missing.join(",")),
             ("unlabelled", if table.unlabelled == Unlabelled::Skip { "skip".into() } else { String::new() }),

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use super::libsvm::Precision;
 use super::{InputError, number};
-use crate::schema::{Absent, Kind, Schema};
+use crate::schema::{Absent, Kind, Rules, Schema};
 
 /// Settings of tables.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,12 @@ pub struct TableOptions {
     pub ignore: Vec<ColumnRef>,
     /// What columns are, whatever they look like: codes are categories even if they are numbers.
     pub kinds: Vec<(ColumnRef, Kind)>,
+    /// Rules of columns; those of the column `*` are for all that they fit.
+    pub rules: Vec<(ColumnRef, Rules)>,
+    /// Pairs of columns whose features are multiplied.
+    pub interactions: Vec<[ColumnRef; 2]>,
+    /// How many n-grams of each column of text are features at most, where its own rule does not say.
+    pub max_features: Option<u32>,
     /// What becomes of absent cells; by looking at the table if not given.
     pub absent: Option<Absent>,
     /// What is known of the table already, from a store or a model.
@@ -174,7 +180,8 @@ impl TableOptions {
     pub(crate) fn mentions(&self) -> impl Iterator<Item = &str> {
         let labels = self.label.iter().flat_map(|label| label.as_str().split(',').chain([label.as_str()]));
         let kinds = self.kinds.iter().map(|(column, _)| column);
-        let others = [&self.weight, &self.group].into_iter().flatten().chain(&self.ignore).chain(kinds);
+        let rules = self.rules.iter().map(|(column, _)| column).chain(self.interactions.iter().flatten());
+        let others = [&self.weight, &self.group].into_iter().flatten().chain(&self.ignore).chain(kinds).chain(rules);
         labels.chain(others.map(ColumnRef::as_str))
     }
 }

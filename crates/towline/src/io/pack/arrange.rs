@@ -6,6 +6,7 @@ use crate::store::features::Scaling;
 use crate::store::manifest::Scale;
 
 use super::labels::RowStatistics;
+use super::select::DROPPED;
 use crate::prefetch::prefetch;
 
 /// How many values ahead the column of a feature is asked for.
@@ -15,6 +16,8 @@ const LOOK_AHEAD: usize = 24;
 pub struct Arrangement {
     /// Column of each feature id; empty where rows have columns already.
     pub columns: Vec<u32>,
+    /// Whether some features have no column.
+    pub drops: bool,
     /// Columns in all.
     pub column_count: usize,
     /// How columns are scaled.
@@ -146,7 +149,7 @@ impl Arrangement {
     }
 
     /// Puts the column of each feature in the place of its id.
-    fn renumber(&self, pairs: &mut [u64]) {
+    fn renumber(&self, pairs: &mut Vec<u64>) {
         if self.columns.is_empty() {
             return;
         }
@@ -157,11 +160,24 @@ impl Arrangement {
             let column = self.columns[(pairs[k] >> 32) as usize];
             pairs[k] = u64::from(column) << 32 | pairs[k] & u64::from(u32::MAX);
         }
+        if self.drops {
+            pairs.retain(|&pair| (pair >> 32) as u32 != DROPPED);
+        }
     }
 
     /// Values that a row may have beyond those that came.
     pub fn filled(&self) -> usize {
         self.fill.len() + self.absent.len()
+    }
+
+    /// Values that row `i` of `source` has at most when it is stored.
+    pub fn stored_len(&self, source: &Block, i: usize) -> usize {
+        if !self.drops {
+            return source.row_len(i) + self.filled();
+        }
+        let mut kept = 0;
+        source.row(i).for_each(|id, _| kept += usize::from(self.columns[id as usize] != DROPPED));
+        kept + self.filled()
     }
 
     fn rescale(&self, entries: &mut Vec<(u32, f64)>) {

@@ -111,11 +111,13 @@ impl<'a> Cutter<'a> {
     fn cuts(&self, sources: &[&Block], rows: &[(u32, u32)]) -> Vec<usize> {
         let mut cuts = Vec::new();
         let (mut block_rows, mut block_values) = (0, 0);
-        let filled = self.arrangement.filled() as u64;
+        let arrangement = self.arrangement;
+        let lengths: Vec<u32> =
+            rows.par_iter().map(|&(s, i)| arrangement.stored_len(sources[s as usize], i as usize) as u32).collect();
         let mapped = self.mapping.map_or(0, |mapping| mapping.layout.resident_bytes(1, mapping.features()));
-        for (k, &(s, i)) in rows.iter().enumerate() {
+        for (k, &length) in lengths.iter().enumerate() {
             block_rows += 1;
-            block_values += sources[s as usize].row_len(i as usize) as u64 + filled;
+            block_values += u64::from(length);
             if self.layout.resident_bytes(block_rows, block_values).max(block_rows * mapped) >= self.block_bytes {
                 cuts.push(k + 1);
                 (block_rows, block_values) = (0, 0);
@@ -191,7 +193,7 @@ impl<'a> Encoder<'a> {
     fn encode(&mut self, arrangement: &Arrangement, sources: &[&Block], rows: &[(u32, u32)]) -> Encoded {
         let mut statistics = RowStatistics::default();
         self.block.clear();
-        let values = rows.iter().map(|&(s, i)| sources[s as usize].row_len(i as usize) + arrangement.filled()).sum();
+        let values = rows.iter().map(|&(s, i)| arrangement.stored_len(sources[s as usize], i as usize)).sum();
         self.block.reserve(rows.len(), values);
         for &(s, i) in rows {
             let (source, i) = (sources[s as usize], i as usize);

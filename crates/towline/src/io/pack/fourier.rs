@@ -72,11 +72,17 @@ impl MappingKeys {
     }
 }
 
+/// Rows that are scored are mapped as they are, with features that training has not kept.
+pub const NO_SELECTION: &str = "random Fourier features are made from all features, rare ones included";
+
 /// Refuses maps and options that do not go together, or not with the store that is there.
 pub fn check(options: &PackOptions, old: Option<&Manifest>) -> Result<(), PackError> {
     let mismatch = |problem: String, remedy: &str| Err(PackError::Mismatch { problem, remedy: remedy.into() });
     if options.fourier.is_some() && !matches!(options.scale, Scale::None | Scale::Auto) {
         return mismatch("scaled rows cannot become random Fourier features".into(), "scale the data before packing");
+    }
+    if options.fourier.is_some() && options.min_count > 1 {
+        return mismatch(NO_SELECTION.into(), "leave out `min_count`");
     }
     let Some(old) = old else { return Ok(()) };
     if old.fourier != options.fourier {

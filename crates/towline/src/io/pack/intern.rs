@@ -20,6 +20,7 @@ use super::by_column::ByColumn;
 use super::eras::{self, ColumnOrder, Eras, Numbering, Place};
 use super::keys::{Key, Keys, mix, reserve_to};
 use super::scale::{Rule, Statistics};
+use super::select::Selection;
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
 use crate::prefetch::{large_zeroed, prefetch};
@@ -301,6 +302,11 @@ impl Features {
         Ok(id)
     }
 
+    /// Adds features that no row has had.
+    pub fn add_names(&mut self, names: &[Vec<u8>]) -> Result<(), StoreError> {
+        names.iter().try_for_each(|name| self.name(name).map(drop))
+    }
+
     /// Whether features may be put aside to make room for others: an era has features.
     pub fn may_end_era(&self) -> bool {
         (self.ending.is_some() || self.eras.is_some()) && self.keys.len() > 0
@@ -364,6 +370,7 @@ impl Features {
     pub fn number_eras(
         &mut self,
         order: ColumnOrder,
+        selection: Option<&mut Selection>,
         place: Place,
         budget: &Budget,
     ) -> Result<Option<Numbering>, PackError> {
@@ -373,7 +380,7 @@ impl Features {
         let Some(eras) = self.eras.take() else { return Ok(None) };
         self.flush_names()?;
         let names = self.names.as_mut().map(BufWriter::get_mut);
-        eras.number(order, names, place, budget).map(Some)
+        eras.number(order, names, selection, place, budget).map(Some)
     }
 
     fn flush_names(&mut self) -> Result<(), StoreError> {
@@ -434,8 +441,13 @@ impl Features {
         Ok(Some((&self.name_ends, file)))
     }
 
-    /// Names of new features by column, counted from the first new one; `columns` are those of all ids.
-    pub fn names_by_column(&mut self, columns: &[u32], budget: &Budget) -> Result<Option<ByColumn>, StoreError> {
+    /// Names of new features by column, counted from the first new one; `columns` are those of all ids, and `order` has
+    /// the id that names each column.
+    pub fn names_by_column(
+        &mut self,
+        (columns, order): (&[u32], &[u32]),
+        budget: &Budget,
+    ) -> Result<Option<ByColumn>, StoreError> {
         if self.names.is_none() {
             return Ok(None);
         }
@@ -443,10 +455,10 @@ impl Features {
         // Names of older generations come first in the file and are in their own maps already.
         let skipped = if old == 0 { 0 } else { self.name_ends[old - 1] };
         let total = self.name_ends.last().copied().unwrap_or(0) - skipped;
-        let mut keys = ByColumn::new((self.name_ends.len() - old) as u64, total, &self.folder, budget)?;
-        self.each_name(&mut |name, id, _| match id as usize >= old {
-            true => keys.add(columns[id as usize] - old as u32, name),
-            false => Ok(()),
+        let mut keys = ByColumn::new((order.len() - old) as u64, total, &self.folder, budget)?;
+        self.each_name(&mut |name, id, _| match columns[id as usize] {
+            column if (id as usize) < old || order.get(column as usize) != Some(&id) => Ok(()),
+            column => keys.add(column - old as u32, name),
         })?;
         Ok(Some(keys))
     }

@@ -19,9 +19,11 @@ mod look;
 mod numbers;
 mod packer;
 mod prepare;
+mod quantiles;
 mod range;
 mod rows;
 mod scale;
+mod select;
 mod several;
 mod source;
 mod spill;
@@ -59,6 +61,8 @@ pub struct PackOptions {
     pub shuffle_seed: Option<u64>,
     /// Numbers columns by frequency; else in the order of the feature numbers.
     pub renumber: bool,
+    /// Features that fewer rows have get no column, but for numbers of tables.
+    pub min_count: u32,
     /// How values are scaled.
     pub scale: Scale,
     /// The random Fourier features that rows become.
@@ -84,6 +88,7 @@ impl Default for PackOptions {
             existing: Existing::default(),
             shuffle_seed: Some(0),
             renumber: true,
+            min_count: 1,
             scale: Scale::Auto,
             fourier: None,
             fourier_kept: FourierKept::default(),
@@ -192,7 +197,7 @@ pub fn pack(
         let known = old.and_then(|manifest| manifest.schema.as_ref());
         crate::input::open(inputs, &options.read.by_schema(known, true), budget, progress)
     };
-    let sources = inputs.iter().map(|input| source_of(input, &options.read, 0)).collect();
+    let sources = inputs.iter().map(|input| source_of(input, options, 0)).collect();
     let seen = || look::look(inputs);
     pack_opened(sources, (open, seen), output, (options, unpacking), budget, progress)
 }
@@ -205,7 +210,14 @@ pub fn pack_rows(
     options: &PackOptions,
     budget: &Budget,
 ) -> Result<Packed, PackError> {
-    let sources = vec![Source { name: name.to_string(), bytes: 0, modified: 0, reading: String::new(), generation: 0 }];
+    let sources = vec![Source {
+        name: name.to_string(),
+        bytes: 0,
+        modified: 0,
+        reading: String::new(),
+        preparation: String::new(),
+        generation: 0,
+    }];
     let unseen = look::Look::default;
     pack_opened(
         sources,

@@ -4,8 +4,11 @@
 //! w·x + (b - w·μ), and b is not penalised. So a feature is centred only where that takes no room, because most of its
 //! values are not 0 anyway; others are divided by their deviation alone. Either way the model is that of standardized
 //! features.
+use super::quantiles::Quantiles;
+use crate::budget::{Budget, BudgetError};
 use crate::input::RowBatch;
 use crate::input::libsvm::Precision;
+use crate::schema::{ImputeBy, Schema};
 use crate::store::features::Scaling;
 
 /// What was seen of a feature that is a number. Values are taken relative to the first one, so that squares of dates
@@ -35,14 +38,29 @@ pub struct Number {
 pub struct Numbers {
     names: Vec<String>,
     seen: Vec<Seen>,
+    /// Numbers of which more than the mean is wanted, by place.
+    quantiles: Vec<(usize, Quantiles)>,
 }
 
 /// Where at least this part of the values is not 0, a feature is centred.
 const DENSE: f64 = 0.5;
 
 impl Numbers {
+    /// Looks which of the numbers that a batch brings will be imputed by more than their mean.
+    pub fn expect(&mut self, batch: &RowBatch, schema: &Schema, budget: &Budget) -> Result<(), BudgetError> {
+        for slot in self.names.len()..batch.numbers {
+            let is_it = |name: String| name.as_bytes() == batch.names.get(slot);
+            let column = schema.columns.iter().find(|column| column.number_feature().is_some_and(is_it));
+            let by = column.filter(|column| column.impute.is_none()).map(|column| column.impute_by);
+            if matches!(by, Some(ImputeBy::Median | ImputeBy::MostFrequent)) {
+                self.quantiles.push((slot, Quantiles::new(budget)?));
+            }
+        }
+        Ok(())
+    }
+
     /// Notes a batch whose keys are still places in its list of names.
-    pub fn add(&mut self, batch: &RowBatch) {
+    pub fn add(&mut self, batch: &RowBatch) -> Result<(), BudgetError> {
         for slot in self.seen.len()..batch.numbers {
             self.names.push(String::from_utf8_lossy(batch.names.get(slot)).into_owned());
             self.seen.push(Seen::default());
@@ -61,6 +79,24 @@ impl Numbers {
         }
         for (seen, &absent) in self.seen.iter_mut().zip(&batch.absent) {
             seen.absent += absent;
+        }
+        for (slot, quantiles) in &mut self.quantiles {
+            let of_slot = batch.keys.iter().zip(&batch.values).filter(|(key, _)| **key == *slot as u64);
+            of_slot.into_iter().try_for_each(|(_, &value)| quantiles.add(value))?;
+        }
+        Ok(())
+    }
+
+    /// What stands for the number with place `slot` where it is absent, after `rows` rows; none if that is not its mean,
+    /// and there are too many different ones to say.
+    pub fn imputed(&self, slot: usize, by: ImputeBy, rows: u64, mean: f64, precision: Precision) -> Option<f64> {
+        let Some((_, quantiles)) = self.quantiles.iter().find(|(of, _)| *of == slot) else { return Some(mean) };
+        let seen = self.seen.get(slot).copied().unwrap_or_default();
+        let zeros = rows.saturating_sub(seen.absent + seen.count);
+        match by {
+            ImputeBy::Median => Some(precision.round(quantiles.median(zeros))),
+            ImputeBy::MostFrequent => quantiles.most_frequent(zeros).map(|value| precision.round(value)),
+            _ => Some(mean),
         }
     }
 
@@ -129,7 +165,7 @@ mod tests {
             prop_assume!(!present.is_empty());
             let mut numbers = Numbers::default();
             for part in cells.chunks(7) {
-                numbers.add(&batch(part));
+                numbers.add(&batch(part)).unwrap();
             }
             let n = present.len() as f64;
             let mean = present.iter().sum::<f64>() / n;
@@ -147,13 +183,13 @@ mod tests {
     #[test]
     fn constants_and_what_was_never_seen() {
         let mut numbers = Numbers::default();
-        numbers.add(&batch(&[Some(7.0), Some(7.0), None]));
+        numbers.add(&batch(&[Some(7.0), Some(7.0), None])).unwrap();
         let constant = numbers.number(0, 3, true, Precision::F32);
         assert_eq!(constant, Number { mean: 7.0, scaling: Scaling { shift: 7.0, factor: 1.0 } });
         assert_eq!(numbers.number(0, 3, false, Precision::F32), Number { mean: 7.0, scaling: Scaling::NONE });
         assert_eq!(numbers.number(5, 3, true, Precision::F32).mean, 0.0);
         let mut huge = Numbers::default();
-        huge.add(&batch(&[Some(1e300), Some(-1e300)]));
+        huge.add(&batch(&[Some(1e300), Some(-1e300)])).unwrap();
         assert_eq!(huge.number(0, 2, true, Precision::F64).scaling, Scaling::NONE, "squares overflow");
     }
 }

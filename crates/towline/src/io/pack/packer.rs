@@ -45,12 +45,14 @@ pub struct Packer<'a> {
     pub(super) features: Features,
     /// How values are scaled, which may have been left open.
     pub(super) scale: Scale,
+    /// Rows that must have a feature, as for those that are there already unless something was asked for.
+    pub(super) min_count: u32,
     pub(super) numbers: Numbers,
     /// What the columns of a table are; known when all rows have been read.
     pub(super) schema: Option<Schema>,
     pub(super) waiting: Option<WaitingRows>,
     pub(super) threads: rayon::ThreadPool,
-    /// What rows are added to; with the features of a table, whose numbers are scaled as they were.
+    /// What rows are added to; with the features of a table, whose numbers and n-grams are scaled as they were.
     pub(super) old: Option<(Manifest, Option<FeatureMap>)>,
 }
 
@@ -78,7 +80,7 @@ impl<'a> Packer<'a> {
             let manifest = store.manifest();
             check_fits(manifest, named, options)?;
             features.load(fourier::known_features(store, budget)?, budget)?;
-            let map = (manifest.scale == Scale::Auto).then(|| store.features(budget)).transpose()?;
+            let map = manifest.schema.is_some().then(|| store.features(budget)).transpose()?;
             old = Some((manifest.clone(), map));
         }
         for _ in 0..features.eras() {
@@ -87,7 +89,8 @@ impl<'a> Packer<'a> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.max(1)).build();
         let threads =
             threads.map_err(|error| StoreError::io(writer.folder(), "start threads")(std::io::Error::other(error)))?;
-        let old_rows = old.as_ref().map_or(0, |(manifest, _)| manifest.rows);
+        let old_manifest = old.as_ref().map(|(manifest, _)| manifest);
+        let old_rows = old_manifest.map_or(0, |manifest| manifest.rows);
         Ok(Packer {
             sources,
             options,
@@ -106,6 +109,7 @@ impl<'a> Packer<'a> {
             grouped: old.as_ref().is_some_and(|(m, _)| m.grouped),
             features,
             scale,
+            min_count: options.min_count.max(old_manifest.map_or(1, |manifest| manifest.min_count)),
             numbers: Numbers::default(),
             schema: None,
             waiting: Some(waiting),
@@ -143,6 +147,11 @@ impl<'a> Packer<'a> {
                 weights.fill(&mut batch)?;
             }
             self.targets.add(&batch, source.target_names())?;
+            if batch.numbers > self.numbers.names().len()
+                && let Some(schema) = source.schema()
+            {
+                self.numbers.expect(&batch, &schema, self.budget)?;
+            }
             self.add_batch(&mut batch)?;
         }
         self.range.end()?;
@@ -174,9 +183,9 @@ impl<'a> Packer<'a> {
         self.longest = (0..batch.rows()).map(|i| batch.range(i).len() as u64).fold(self.longest, u64::max);
         self.values += batch.values.len() as u64;
         self.range.add(batch)?;
-        self.numbers.add(batch);
+        self.numbers.add(batch)?;
         self.resolve_features(batch)?;
-        self.features.count(batch, self.rows, self.is_scaled() || batch.needs_counts);
+        self.features.count(batch, self.rows, self.is_scaled() || batch.needs_counts || self.min_count > 1);
         self.features.add_values(batch)?;
         self.weighted |= !batch.weights.is_empty();
         self.grouped |= !batch.groups.is_empty();

@@ -2,9 +2,11 @@
 //! they are scaled, and what n-grams of text are multiplied by.
 use std::collections::HashMap;
 
+use super::PackError;
 use super::arrange::{AbsentNumber, Arrangement, ColumnScaling};
 use super::intern::Features;
 use super::packer::Packer;
+use super::select::DROPPED;
 use crate::budget::{BudgetError, Reservation};
 use crate::schema::{Absent, Kind, Words};
 use crate::store::StoreError;
@@ -30,7 +32,8 @@ struct Text {
     /// How the names of its n-grams begin.
     prefix: Vec<u8>,
     rule: Words,
-    /// How often all n-grams stand in a row, and the same with the squares of their factors.
+    /// How often all n-grams stand in a row, rare ones included, and the same with the squares of the factors of those
+    /// that have columns.
     count: f64,
     squares: f64,
 }
@@ -74,6 +77,10 @@ impl Wanted {
     fn see_text(&mut self, name: &[u8], column: u32, count: u32) -> Result<(), StoreError> {
         let of_text = self.texts.iter_mut().zip(0..).find(|(text, _)| name.starts_with(&text.prefix));
         let Some((text, number)) = of_text else { return Ok(()) };
+        text.count += f64::from(count);
+        if column == DROPPED {
+            return Ok(());
+        }
         let end = column as usize + 1;
         if end > self.factors.len() {
             let room = end.next_power_of_two();
@@ -84,7 +91,6 @@ impl Wanted {
             self.texts_of.resize(end, NO_TEXT);
         }
         let factor = text.rule.factor(u64::from(count), self.rows);
-        text.count += f64::from(count);
         text.squares += f64::from(count) * factor * factor;
         self.factors[column as usize] = factor as f32;
         self.texts_of[column as usize] = number;
@@ -130,8 +136,8 @@ impl Packer<'_> {
     }
 
     /// Says in `arrangement` what becomes of numbers and n-grams, and in the schema what stands for absent numbers.
-    pub(super) fn prepare(&mut self, arrangement: &mut Arrangement, mut wanted: Wanted) {
-        let Some(mut schema) = self.schema.take() else { return };
+    pub(super) fn prepare(&mut self, arrangement: &mut Arrangement, mut wanted: Wanted) -> Result<(), PackError> {
+        let Some(mut schema) = self.schema.take() else { return Ok(()) };
         let (mut scaling, is_first) = (Vec::new(), self.old.is_none());
         let mut by_feature: HashMap<String, usize> = HashMap::new();
         for (at, column) in schema.columns.iter().enumerate() {
@@ -139,13 +145,18 @@ impl Packer<'_> {
         }
         let stored = |column: u32| self.old.as_ref().and_then(|(_, map)| map.as_ref()?.scaling(column));
         for (slot, name) in self.numbers.names().iter().enumerate() {
-            let (Some(&at), Some(column)) = (by_feature.get(name), wanted.column(name)) else { continue };
-            let described = &mut schema.columns[at];
+            let Some(column) = wanted.column(name) else { continue };
             let number = self.numbers.number(slot, self.rows, self.scale == Scale::Auto, arrangement.precision);
-            if described.impute.is_none() && described.absent == Absent::Marked {
-                described.impute = Some(number.mean);
+            // Products of two numbers belong to no column, and are 0 where one of both is absent.
+            let described = by_feature.get(name).map(|&at| &mut schema.columns[at]);
+            let unknown = described.filter(|column| column.impute.is_none() && column.absent == Absent::Marked);
+            if let Some(described) = unknown {
+                let (by, precision) = (described.impute_by, arrangement.precision);
+                let value = self.numbers.imputed(slot, by, self.rows, number.mean, precision);
+                let value = value.ok_or_else(|| no_most_frequent(&described.name))?;
+                described.impute = Some(value);
                 if let Some(mark) = wanted.column(&described.absent_feature()) {
-                    arrangement.absent.push(AbsentNumber { column, mark, value: number.mean });
+                    arrangement.absent.push(AbsentNumber { column, mark, value });
                 }
             }
             let how = if is_first { number.scaling } else { stored(column).unwrap_or(Scaling::NONE) };
@@ -170,5 +181,13 @@ impl Packer<'_> {
         }
         arrangement.absent.sort_unstable_by_key(|number| number.column);
         self.schema = Some(schema);
+        Ok(())
+    }
+}
+
+fn no_most_frequent(column: &str) -> PackError {
+    PackError::Mismatch {
+        problem: format!("column '{column}' has too many different numbers to say which is the most frequent one"),
+        remedy: "impute the median or the mean".into(),
     }
 }

@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use super::eras::Numbering;
+use super::select::DROPPED;
 use super::spill::Spill;
 use crate::block::{Block, Layout, RowInfo};
 use crate::budget::{Budget, BudgetError, Reservation};
@@ -9,8 +10,9 @@ use crate::store::StoreError;
 
 /// Ids are below this, whatever the number of features turns out to be.
 const ANY_COLUMN: usize = u32::MAX as usize + 1;
-/// Memory for a row's references while rows are sorted and cut: place, slab and number, then slab and number once more.
-const REFERENCE_BYTES: u64 = 16 + 8;
+/// Memory for a row's references while rows are sorted and cut: place, slab and number, then slab and number once more,
+/// and its length.
+const REFERENCE_BYTES: u64 = 16 + 8 + 4;
 /// This part of the memory for data is left to the blocks that rows are written to.
 const BLOCKS_PART: u64 = 8;
 
@@ -222,6 +224,9 @@ impl WaitingRows {
             let Some(first) = self.ended[era] else { return Ok(()) };
             for bucket in 0..self.buckets {
                 spill.read(first + bucket, self.layout, ANY_COLUMN, |mut block| {
+                    if numbering.drops() {
+                        block.retain_columns(|id| columns[id as usize] != DROPPED);
+                    }
                     if numbering.is_scaled() {
                         block.map_values(|id, value| scaling[id as usize].apply(value));
                     }

@@ -1,9 +1,11 @@
 //! Where rows came from, as the manifest keeps it.
-use crate::input::{Input, ReadOptions};
-use crate::store::manifest::Source;
+use super::PackOptions;
+use crate::block::Precision;
+use crate::input::Input;
+use crate::store::manifest::{Scale, Source};
 
-/// An input as it is now, read with `options`.
-pub fn source_of(input: &Input, options: &ReadOptions, generation: u64) -> Source {
+/// An input as it is now, read and prepared with `options`.
+pub fn source_of(input: &Input, options: &PackOptions, generation: u64) -> Source {
     let modified = match input {
         Input::File(path) => std::fs::metadata(path).and_then(|m| m.modified()).ok(),
         Input::Stdin | Input::Follow(_) => None,
@@ -14,7 +16,26 @@ pub fn source_of(input: &Input, options: &ReadOptions, generation: u64) -> Sourc
         name: input.name(),
         bytes: input.size_bytes().unwrap_or(0),
         modified,
-        reading: options.choices(),
+        reading: options.read.choices(),
+        preparation: options.preparation(),
         generation,
+    }
+}
+
+impl PackOptions {
+    /// The options by which rows become other values or features, as on a command line.
+    fn preparation(&self) -> String {
+        let mut words = Vec::new();
+        if self.scale != Scale::Auto {
+            words.push(format!("--scale {:?}", self.scale).to_lowercase());
+        }
+        if self.min_count > 1 {
+            words.push(format!("--min-count {}", self.min_count));
+        }
+        if self.precision != Precision::default() {
+            words.push(format!("--precision {:?}", self.precision).to_lowercase());
+        }
+        words.extend(self.fourier.map(|map| map.describe()));
+        words.join(" ")
     }
 }

@@ -11,6 +11,7 @@ use super::labels::RowStatistics;
 use super::packer::{Packer, expected_bytes};
 use super::rows::WaitingRows;
 use super::scale::{Placed, Rule, Scaler};
+use super::select::{DROPPED, place_rare};
 use crate::block::Layout;
 use crate::budget::Reservation;
 use crate::prefetch::large_zeroed;
@@ -75,6 +76,7 @@ impl Packer<'_> {
 
     /// Gives a column to every feature, in memory if that is possible.
     fn number(&mut self, waiting: &mut WaitingRows) -> Result<Numbered, PackError> {
+        self.add_rare_levels(waiting)?;
         // Order and column of each feature; where features are scaled, by what, and what becomes of an absent value.
         let feature_bytes = 4 + 4 + if self.is_scaled() { 16 + 16 } else { 0 };
         let count = self.features.len() as u64;
@@ -97,10 +99,17 @@ impl Packer<'_> {
         wanted.find_ids(&self.features);
         self.features.drop_lookup()?;
         let paid = self.budget.reserve("feature order", needed)?;
-        let order = self.ids_by_column();
-        let mut arrangement = self.arrangement_of(&order)?;
+        let mut columns = large_zeroed::<u32>(self.features.len());
+        let mut selection = self.selection()?;
+        let marked = selection.as_mut().map(|selection| selection.mark(&mut self.features, &mut columns));
+        let rare_ids = marked.transpose()?.unwrap_or_default();
+        let mut order = self.ids_by_column(&columns);
+        order.extend(&rare_ids);
+        place_rare(&mut columns, &order, rare_ids.len());
+        self.note_levels(selection);
+        let mut arrangement = self.arrangement_of(&order, columns)?;
         wanted.number(&mut self.features, &arrangement.columns)?;
-        self.prepare(&mut arrangement, wanted);
+        self.prepare(&mut arrangement, wanted)?;
         let mut mapping_keys = self.mapping_keys()?;
         if let Some(keys) = &mut mapping_keys {
             keys.fill(&mut self.features, &arrangement.columns)?;
@@ -112,17 +121,21 @@ impl Packer<'_> {
     /// The same for features that have come in eras.
     fn number_eras(&mut self, waiting: &mut WaitingRows) -> Result<Numbered, PackError> {
         let (mut wanted, mut mapping_keys, mut scaler) = (self.wanted()?, self.mapping_keys()?, self.scaler());
-        let is_scaled = self.is_scaled();
+        let (is_scaled, mut selection) = (self.is_scaled(), self.selection()?);
         let mut place = |key: FeatureKey<'_>, placed: &Placed| {
             if let FeatureKey::Name(name) = key {
                 wanted.see(name, placed.column, placed.count)?;
+            }
+            if placed.column == DROPPED {
+                return Ok(Scaling::NONE);
             }
             if let Some(keys) = &mut mapping_keys {
                 keys.set(key, placed.column)?;
             }
             if is_scaled { scaler.scale(placed, || key.to_string()) } else { Ok(Scaling::NONE) }
         };
-        let numbering = self.features.number_eras(self.column_order(), &mut place, self.budget)?;
+        let order = self.column_order();
+        let numbering = self.features.number_eras(order, selection.as_mut(), &mut place, self.budget)?;
         let Some(numbering) = numbering else { return Err(PackError::Interrupted) };
         self.threads.install(|| waiting.renumber(&numbering))?;
         let features = numbering.features;
@@ -133,7 +146,8 @@ impl Packer<'_> {
         if is_scaled {
             (arrangement.scaling, arrangement.fill) = (ColumnScaling::Done, scaler.fill()?);
         }
-        self.prepare(&mut arrangement, wanted);
+        self.note_levels(selection);
+        self.prepare(&mut arrangement, wanted)?;
         let keys = NewKeys::OnDisk(numbering.keys, numbering.largest);
         Ok(Numbered { arrangement, keys, features, mapping_keys, _paid: None })
     }
@@ -146,8 +160,9 @@ impl Packer<'_> {
         }
     }
 
-    /// Feature ids in the order of their columns. Columns of older generations stay; new ones follow.
-    fn ids_by_column(&self) -> Vec<u32> {
+    /// Feature ids in the order of their columns, but for those that `columns` has a mark of. Columns of older
+    /// generations stay; new ones follow.
+    fn ids_by_column(&self, columns: &[u32]) -> Vec<u32> {
         let old = self.features.old() as u32;
         let mut order: Vec<u32> = (0..old).collect();
         match self.column_order() {
@@ -159,6 +174,7 @@ impl Packer<'_> {
                 self.threads.install(|| new.par_sort_unstable_by_key(|&id| numbers[id as usize]));
             }
         }
+        order.retain(|&id| columns[id as usize] == 0);
         order
     }
 
@@ -173,11 +189,12 @@ impl Packer<'_> {
     fn arrangement(&self, columns: Vec<u32>, column_count: usize) -> Arrangement {
         let (scale, precision, targets) = (self.scale, self.options.precision, self.targets.count());
         let (scaling, fill, absent) = (ColumnScaling::None, Vec::new(), Vec::new());
-        Arrangement { columns, column_count, scaling, fill, absent, scale, precision, targets, paid: None }
+        let drops = column_count < columns.len();
+        Arrangement { columns, drops, column_count, scaling, fill, absent, scale, precision, targets, paid: None }
     }
 
-    fn arrangement_of(&self, order: &[u32]) -> Result<Arrangement, PackError> {
-        let mut columns = large_zeroed::<u32>(order.len());
+    /// `columns` has the features that are dropped; the others get theirs.
+    fn arrangement_of(&self, order: &[u32], mut columns: Vec<u32>) -> Result<Arrangement, PackError> {
         order.iter().enumerate().for_each(|(column, &id)| columns[id as usize] = column as u32);
         let mut arrangement = self.arrangement(columns, order.len());
         if !self.is_scaled() {
@@ -221,7 +238,7 @@ impl Packer<'_> {
                 }
                 return Ok(Some(map.finish()?));
             }
-            NewKeys::Ids(_) => self.features.names_by_column(&arrangement.columns, self.budget)?,
+            NewKeys::Ids(order) => self.features.names_by_column((&arrangement.columns, &order), self.budget)?,
             NewKeys::OnDisk(keys, _) => Some(keys),
         };
         let has_scaling = matches!(arrangement.scaling, ColumnScaling::Done);
@@ -294,6 +311,7 @@ impl Packer<'_> {
             layout,
             precision: self.options.precision,
             scale: self.scale,
+            min_count: self.min_count,
             fourier: self.options.fourier,
             made_from: made.map(|_| written),
             shuffle_seed: old.map_or(self.options.shuffle_seed, |m| m.shuffle_seed),

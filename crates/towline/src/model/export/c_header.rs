@@ -1,7 +1,7 @@
 //! A model as a header of C: tables of features and weights, and functions that score a row.
 use std::io::Write;
 
-use super::{ExportError, check_plain};
+use super::{ExportError, check_plain, columns};
 use crate::loss::AnyLoss;
 use crate::model::{Features, Model};
 use crate::objective::Multiclass;
@@ -15,6 +15,7 @@ const PER_LINE: usize = 4;
 /// Writes the header.
 pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     check_plain(model, "C")?;
+    columns::check_rules(model, "C")?;
     let (features, outputs) = (model.features.len(), model.outputs());
     writeln!(out, "{TITLE}: include it where a row is scored */")?;
     writeln!(

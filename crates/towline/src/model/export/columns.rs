@@ -51,11 +51,25 @@ pub fn of(model: &Model) -> Option<Vec<Column<'_>>> {
 
 /// Refuses models of columns that `format` would have to take apart first.
 pub fn check(model: &Model, format: &str) -> Result<(), ExportError> {
-    let columns = model.header.schema.iter().flat_map(|schema| schema.features());
-    for column in columns {
+    check_rules(model, format)?;
+    for column in model.header.schema.iter().flat_map(|schema| schema.features()) {
         if matches!(column.kind, Kind::Date(_) | Kind::Text(_) | Kind::List) {
             let (name, what) = (&column.name, column.kind.noun());
             return unknown(format!("{format} does not take {what} apart, as those of column '{name}'"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses models of columns whose features are not made from their cells alone.
+pub fn check_rules(model: &Model, format: &str) -> Result<(), ExportError> {
+    if let Some([a, b]) = model.header.schema.as_ref().and_then(|schema| schema.interactions.first()) {
+        return unknown(format!("{format} does not multiply columns, as '{a}' and '{b}'"));
+    }
+    for column in model.header.schema.iter().flat_map(|schema| schema.features()) {
+        if column.rare.is_some() {
+            let name = &column.name;
+            return unknown(format!("{format} does not put rare levels together, as those of column '{name}'"));
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ impl Shape {
     fn kind(self) -> Kind {
         match self {
             Shape::Number => Kind::Number,
-            Shape::Date { time } => Kind::Date(DateForm { order: DateOrder::YearMonthDay, time }),
+            Shape::Date { time } => Kind::Date(DateForm { order: DateOrder::YearMonthDay, time, cyclic: false }),
             Shape::Text => Kind::Category,
             Shape::Nothing => Kind::Empty,
             Shape::Dense | Shape::Sparse => Kind::List,

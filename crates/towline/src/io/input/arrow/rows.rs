@@ -156,7 +156,7 @@ impl Values {
                 }
                 match dictionary.get(code).filter(|text| !tables.missing.is_text(text.as_bytes())) {
                     Some(text) if column.role == Role::Feature => {
-                        let feature = writer.text_feature(&column.name, text.as_bytes())?;
+                        let feature = writer.level(column, text.as_bytes())?;
                         if let Some(known) = features.get_mut(code) {
                             *known = Some(feature);
                         }

@@ -6,7 +6,6 @@ use super::quote_error;
 use super::split::{self, Cell};
 use crate::input::table::cells::{self, CellError, RowWriter};
 use crate::input::table::plan::{Column, Plan, Role, Tables};
-use crate::input::table::words;
 use crate::input::text::{LineError, RecordParser};
 use crate::input::{RowBatch, number};
 use crate::schema::Kind;
@@ -42,7 +41,7 @@ impl RecordParser for CsvParser {
         let names: u64 = self.plan.columns.iter().map(|column| column.name.len() as u64 + 1).sum();
         // Key, value, and for text the place and the hash of its name; growing by doubling may leave as much room
         // again.
-        let grams: u64 = self.plan.columns.iter().map(gram_bytes).sum();
+        let grams: u64 = self.plan.columns.iter().map(Column::gram_bytes).sum();
         2 * (cells * (16 + 13) + lines * 32 + names * lines + (1 + grams) * text.len() as u64)
     }
 
@@ -194,14 +193,6 @@ impl CsvParser {
             },
             Err(error) => quote_error(error, self.delimiter),
         }
-    }
-}
-
-/// What n-grams of a column take for each byte of text.
-fn gram_bytes(column: &Column) -> u64 {
-    match (column.role, column.kind) {
-        (Role::Feature, Kind::Text(rule)) => words::bytes_per_byte(rule, &column.name),
-        _ => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Cells on their way into a batch: the same rules for every format of tables.
 mod derived;
+mod interactions;
 mod mistakes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use mistakes::{CellError, shown, word};
 use mistakes::{not_finite, not_utf8, unlike_its_column};
 
+use self::interactions::Products;
 use super::plan::{Column, Plan, Role, Tables};
 use super::words::Buffers;
 use super::{Missing, Unlabelled, written};
 use crate::input::libsvm::Precision;
 use crate::input::{RowBatch, number};
-use crate::schema::Kind;
+use crate::schema::{Kind, RARE_LEVEL};
 
 /// Fills a batch with the rows of a table.
 pub(crate) struct RowWriter<'a> {
@@ -30,8 +32,11 @@ pub(crate) struct RowWriter<'a> {
     name: Vec<u8>,
     /// N-grams of a text with their places, and each once with its first place and how often it is there.
     grams: Vec<(u32, u32)>,
+    /// Keys of a list with their places.
+    order: Vec<(u64, u32)>,
     counted: Vec<(u32, u32, usize)>,
     buffers: Buffers,
+    products: Products,
     /// Of each column of targets.
     labels: Vec<Option<f64>>,
     has_weight: bool,
@@ -46,8 +51,7 @@ impl<'a> RowWriter<'a> {
         batch.numbers = keys.len();
         batch.absent.resize(keys.len(), 0);
         let columns = &plan.columns;
-        batch.needs_counts =
-            columns.iter().any(|column| matches!(column.kind, Kind::Text(rule) if rule.needs_counts()));
+        batch.needs_counts = columns.iter().any(|column| column.is_counted);
         RowWriter {
             batch,
             missing: &tables.missing,
@@ -59,8 +63,10 @@ impl<'a> RowWriter<'a> {
             absent: Vec::new(),
             name: Vec::new(),
             grams: Vec::new(),
+            order: Vec::new(),
             counted: Vec::new(),
             buffers: Buffers::default(),
+            products: Products::default(),
             labels: vec![None; columns.iter().filter(|column| matches!(column.role, Role::Label(_))).count().max(1)],
             has_weight: columns.iter().any(|column| column.role == Role::Weight),
             has_group: columns.iter().any(|column| column.role == Role::Group),
@@ -101,7 +107,7 @@ impl<'a> RowWriter<'a> {
         let name = column.name.as_str();
         match (column.role, column.kind) {
             (Role::Feature, Kind::Category) => {
-                let key = self.text_feature(name, content)?;
+                let key = self.level(column, content)?;
                 self.one(key);
                 Ok(())
             }
@@ -186,6 +192,15 @@ impl<'a> RowWriter<'a> {
             name.push(b'=');
             name.extend_from_slice(cell);
         })
+    }
+
+    /// The feature of a cell of a category: that of its level, or of all that are rare.
+    #[inline]
+    pub(crate) fn level(&mut self, column: &Column, cell: &[u8]) -> Result<u32, CellError> {
+        match &column.levels {
+            Some(levels) if !levels.contains(cell) => self.text_feature(&column.name, RARE_LEVEL.as_bytes()),
+            _ => self.text_feature(&column.name, cell),
+        }
     }
 
     /// Adds a feature of text.
@@ -288,6 +303,7 @@ impl<'a> RowWriter<'a> {
         {
             return Err(error);
         }
+        self.multiply()?;
         let mut labels = self.labels.iter_mut().filter_map(Option::take);
         let first = labels.next().unwrap_or(f64::NAN);
         self.batch.further.extend(labels);

@@ -99,6 +99,32 @@ impl Looks {
         }
     }
 
+    /// Notes so many cells that are not there.
+    pub(crate) fn add_absent(&mut self, cells: usize) {
+        self.cells += cells;
+        self.absent += cells;
+    }
+
+    /// How many cells there were.
+    pub(crate) fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// What a column is whose format says that it holds text: plain numbers there are codes.
+    pub(crate) fn found_as_text(&self, name: &str) -> Found {
+        let found = self.found(name);
+        if found.column.kind != Kind::Number || !found.column.missing.is_empty() {
+            return found;
+        }
+        Found { identifies: self.identifies(), ..Found::of(name, Kind::Category) }
+    }
+
+    /// Why texts say nothing about other rows, if that is so.
+    fn identifies(&self) -> Option<&'static str> {
+        let differ = self.present >= LEAST_FOR_IDENTIFIERS && 20 * self.distinct.len() >= 19 * self.present;
+        differ.then_some("nearly each row has another text")
+    }
+
     /// Whether all cells are numbers, and there are some.
     pub(crate) fn are_numbers(&self) -> bool {
         self.present > 0 && self.numbers == self.present
@@ -136,16 +162,14 @@ impl Looks {
             return plain(Kind::Boolean);
         }
         if let Some((_, order)) = self.dates.iter().zip(ORDERS).find(|(count, _)| **count == self.present) {
-            return plain(Kind::Date(DateForm { order, time: self.timed > 0 }));
+            return plain(Kind::Date(DateForm { order, time: self.timed > 0, cyclic: false }));
         }
         // Several words a cell, and seldom the same: nobody could list them.
         let is_text = self.present >= LEAST_FOR_TEXT && self.words >= 4 * self.present;
         if is_text && 2 * self.distinct.len() >= self.present {
             return plain(Kind::Text(Words::default()));
         }
-        let differ = self.present >= LEAST_FOR_IDENTIFIERS && 20 * self.distinct.len() >= 19 * self.present;
-        let identifies = differ.then_some("nearly each row has another text");
-        Found { note: self.nearly_numbers(name), identifies, ..plain(Kind::Category) }
+        Found { note: self.nearly_numbers(name), identifies: self.identifies(), ..plain(Kind::Category) }
     }
 
     /// Numbers among which something usual stands for an absent one.
@@ -218,7 +242,7 @@ mod tests {
     #[test]
     fn kinds_by_looking() {
         use DateOrder::*;
-        let dated = |order, time| Kind::Date(DateForm { order, time });
+        let dated = |order, time| Kind::Date(DateForm { order, time, cyclic: false });
         assert_eq!(kind(&["1", "2.5", "", "-3e4"]), Kind::Number);
         assert_eq!(kind(&["$1,200.00", "12", "(5)"]), Kind::Amount(Decimal::Point));
         assert_eq!(kind(&["3,5", "1.200,25", "7"]), Kind::Amount(Decimal::Comma));

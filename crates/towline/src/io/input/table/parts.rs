@@ -5,7 +5,7 @@ use super::looks::Found;
 use super::plan::Role;
 use super::{ColumnRef, TableOptions, Unlabelled};
 use crate::input::InputError;
-use crate::schema::{Kind, Schema};
+use crate::schema::{ColumnSchema, Kind, Rules, Schema};
 
 /// The parts by name, found in the first file.
 #[derive(Clone, Default)]
@@ -19,6 +19,10 @@ pub(super) struct Parts {
     ignore: HashSet<String>,
     /// What was said of columns.
     pub(super) kinds: HashMap<String, Kind>,
+    /// Rules of columns; none is all of them.
+    pub(super) rules: Vec<(Option<String>, Rules)>,
+    /// Columns that are multiplied.
+    pub(super) interactions: Vec<[String; 2]>,
 }
 
 /// Names by which a label is recognised.
@@ -31,6 +35,11 @@ impl Parts {
             Some(at) => Ok(names[at].clone()),
             None => Err(no_column(file, reference, names)),
         };
+        let rule = |(column, rules): &(ColumnRef, Rules)| match column.as_str() {
+            "*" if column.find(names).is_none() => Ok((None, rules.clone())),
+            _ => Ok((Some(find(column)?), rules.clone())),
+        };
+        let pair = |[a, b]: &[ColumnRef; 2]| Ok([find(a)?, find(b)?]);
         let all = |references: &[ColumnRef]| references.iter().map(find).collect::<Result<HashSet<_>, _>>();
         let label_optional = options.unlabelled == Unlabelled::Keep;
         let labels = match &options.label {
@@ -48,6 +57,8 @@ impl Parts {
             group: options.group.as_ref().map(find).transpose()?,
             ignore: all(&options.ignore)?,
             kinds: options.kinds.iter().map(|(column, kind)| Ok((find(column)?, *kind))).collect::<Result<_, _>>()?,
+            rules: options.rules.iter().map(rule).collect::<Result<_, _>>()?,
+            interactions: options.interactions.iter().map(pair).collect::<Result<_, _>>()?,
         };
         parts.must_differ(file)?;
         Ok(parts)
@@ -81,6 +92,8 @@ impl Parts {
             group: or(&options.group, &schema.group)?,
             ignore: HashSet::new(),
             kinds: HashMap::new(),
+            rules: Vec::new(),
+            interactions: schema.interactions.clone(),
         })
     }
 
@@ -99,6 +112,17 @@ impl Parts {
             _ if self.ignore.contains(name) => Role::Ignored,
             _ => Role::Feature,
         }
+    }
+
+    /// Makes what was said of a column its own.
+    pub(super) fn apply_rules(&self, file: &str, column: &mut ColumnSchema) -> Result<(), InputError> {
+        for (of, rules) in &self.rules {
+            if of.as_ref().is_none_or(|name| *name == column.name) {
+                let applied = rules.apply(column, of.is_none());
+                applied.map_err(|problem| InputError::file(file, problem, "choose another rule with `column`"))?;
+            }
+        }
+        Ok(())
     }
 
     fn must_differ(&self, file: &str) -> Result<(), InputError> {

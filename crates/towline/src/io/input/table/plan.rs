@@ -4,7 +4,7 @@ mod checks;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use checks::check_clashes;
 use checks::{agree, check_role, plural};
@@ -12,7 +12,7 @@ use checks::{agree, check_role, plural};
 use super::cells::word;
 use super::looks::Found;
 use super::parts::{self, Parts};
-use super::{ColumnPolicy, Known, Missing, TableOptions};
+use super::{ColumnPolicy, Known, Missing, TableOptions, words};
 use crate::input::InputError;
 use crate::schema::{Absent, ColumnSchema, Kind, Schema};
 
@@ -39,6 +39,10 @@ pub(crate) struct Column {
     pub(crate) is_marked: bool,
     /// The number that stands for an absent one.
     pub(crate) impute: Option<f64>,
+    /// The levels of a category that are not rare, if that is known.
+    pub(crate) levels: Option<Arc<HashSet<Vec<u8>>>>,
+    /// Whether it matters how many rows have each of its features.
+    pub(crate) is_counted: bool,
     /// Its place among the features that are numbers.
     pub(crate) slot: Option<usize>,
 }
@@ -51,6 +55,16 @@ pub(crate) struct Plan {
     pub(crate) numbers: Vec<String>,
     /// Columns that other files have and this one lacks, where that is said of each row.
     pub(crate) lacking: Vec<Column>,
+    pub(crate) interactions: Interactions,
+}
+
+/// Columns that are multiplied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interactions {
+    /// Their names.
+    pub(crate) columns: Vec<String>,
+    /// Places of two columns among them, and that of their product among the numbers, if both are.
+    pub(crate) pairs: Vec<(usize, usize, Option<usize>)>,
 }
 
 /// How sure a file is of the kinds of its columns.
@@ -73,6 +87,8 @@ pub(crate) struct Tables {
 
 #[derive(Default)]
 struct Decided {
+    /// N-grams of a text at most.
+    max_features: Option<u32>,
     parts: Option<Parts>,
     /// Columns in the order in which they came, and the file that each came with.
     columns: Vec<(ColumnSchema, String)>,
@@ -86,7 +102,7 @@ impl Tables {
     pub(crate) fn new(options: TableOptions) -> Self {
         let known = options.known.as_ref().map(|known| known.schema.clone());
         let mut tokens = options.missing.clone();
-        let mut decided = Decided::default();
+        let mut decided = Decided { max_features: options.max_features, ..Decided::default() };
         if let Some(schema) = known {
             tokens.extend(schema.missing.iter().cloned());
             schema.columns.iter().for_each(|column| decided.add(column.clone(), "the data that it goes with"));
@@ -123,7 +139,8 @@ impl Tables {
             decided.remark(format!("{file}: {} left out, which the model does not know", plural("column", &unknown)));
         }
         let lacking = decided.lacking(self.options.known.as_ref(), &parts, file, &names)?;
-        Ok(Plan { columns, numbers: decided.numbers.clone(), lacking })
+        let interactions = decided.interactions(&parts, file)?;
+        Ok(Plan { columns, numbers: decided.numbers.clone(), lacking, interactions })
     }
 
     /// What was said of absent cells goes before what they look like.
@@ -136,6 +153,11 @@ impl Tables {
     pub(crate) fn are_known_names(&self, cells: &[String]) -> bool {
         let decided = self.lock();
         !decided.columns.is_empty() && cells.iter().all(|cell| decided.find(cell).is_some())
+    }
+
+    /// Names of all columns that earlier files have had, or that are known.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.lock().columns.iter().map(|(column, _)| column.name.clone()).collect()
     }
 
     /// The names of several targets.
@@ -152,13 +174,8 @@ impl Tables {
         let decided = self.lock();
         let parts = decided.parts.as_ref()?;
         let known = self.options.known.as_ref().map(|known| known.schema.missing.clone()).unwrap_or_default();
-        Some(Schema {
-            label: parts.labels.clone(),
-            weight: parts.weight.clone(),
-            group: parts.group.clone(),
-            missing: known.into_iter().chain(self.options.missing.iter().cloned()).collect(),
-            columns: decided.columns.iter().map(|(column, _)| column.clone()).collect(),
-        })
+        let missing = known.into_iter().chain(self.options.missing.iter().cloned()).collect();
+        Some(Schema { missing, ..decided.schema(parts) })
     }
 
     /// Adds something to say at the end.
@@ -183,9 +200,27 @@ impl Tables {
 }
 
 impl Column {
+    /// What its n-grams take for each byte of text.
+    pub(crate) fn gram_bytes(&self) -> u64 {
+        match (self.role, self.kind) {
+            (Role::Feature, Kind::Text(rule)) => words::bytes_per_byte(rule, &self.name),
+            _ => 0,
+        }
+    }
+
     fn ignored(name: String) -> Column {
         let (role, kind, missing) = (Role::Ignored, Kind::Ignored, Vec::new());
-        Column { name, role, kind, missing, is_marked: false, impute: None, slot: None }
+        Column {
+            name,
+            role,
+            kind,
+            missing,
+            is_marked: false,
+            impute: None,
+            levels: None,
+            is_counted: false,
+            slot: None,
+        }
     }
 }
 
@@ -272,12 +307,55 @@ impl Decided {
         } else if let (Role::Feature, Some(note)) = (role, note) {
             self.remark(note);
         }
-        let column = check_role(file, role, parts, column, evidence)?;
+        let mut column = check_role(file, role, parts, column, evidence)?;
+        if let Kind::Text(words) = &mut column.kind {
+            words.max_features = words.max_features.or(self.max_features);
+        }
+        if role == Role::Feature && column.kind != Kind::Ignored {
+            parts.apply_rules(file, &mut column)?;
+        }
         match self.places.get(&column.name) {
             Some(&at) => self.columns[at].0 = column.clone(),
             None => self.add(column.clone(), file),
         }
         Ok(column)
+    }
+
+    /// All of it, but for tokens of absent cells.
+    fn schema(&self, parts: &Parts) -> Schema {
+        Schema {
+            label: parts.labels.clone(),
+            weight: parts.weight.clone(),
+            group: parts.group.clone(),
+            missing: Vec::new(),
+            interactions: parts.interactions.clone(),
+            columns: self.columns.iter().map(|(column, _)| column.clone()).collect(),
+        }
+    }
+
+    /// Which columns are multiplied. The product of two numbers is a number.
+    fn interactions(&mut self, parts: &Parts, file: &str) -> Result<Interactions, InputError> {
+        if parts.interactions.is_empty() {
+            return Ok(Interactions::default());
+        }
+        let checked = self.schema(parts).check_interactions();
+        checked.map_err(|problem| InputError::file(file, problem, "choose other columns with `interact`"))?;
+        let mut interactions = Interactions::default();
+        let columns = &mut interactions.columns;
+        for [a, b] in &parts.interactions {
+            let mut place = |name: &String| {
+                columns.iter().position(|known| known == name).unwrap_or_else(|| {
+                    columns.push(name.clone());
+                    columns.len() - 1
+                })
+            };
+            let places = (place(a), place(b));
+            let is_number = |name: &str| self.find(name).is_some_and(|(column, _)| column.kind.is_number());
+            let are_numbers = is_number(a) && is_number(b);
+            let slot = are_numbers.then(|| self.slot(format!("{a}*{b}")));
+            interactions.pairs.push((places.0, places.1, slot));
+        }
+        Ok(interactions)
     }
 
     /// A column with its place among the numbers.
@@ -287,8 +365,13 @@ impl Decided {
         let slot = number.map(|number| self.slot(number));
         let can_mark = slot.is_some() || column.kind == Kind::Category;
         let is_marked = role == Role::Feature && can_mark && column.absent == Absent::Marked;
-        let ColumnSchema { name, kind, missing, impute, .. } = column;
-        Column { name, role, kind, missing, is_marked, impute, slot }
+        let ColumnSchema { name, kind, missing, impute, levels, rare, .. } = column;
+        let is_counted = match kind {
+            Kind::Text(rule) => rule.needs_counts(),
+            _ => rare.is_some() && levels.is_none(),
+        };
+        let levels = levels.map(|levels| Arc::new(levels.into_iter().map(String::into_bytes).collect()));
+        Column { name, role, kind, missing, is_marked, impute, levels, is_counted, slot }
     }
 
     /// Columns that are known and not in this file.

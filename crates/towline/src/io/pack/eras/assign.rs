@@ -9,6 +9,7 @@ use super::super::PackError;
 use super::super::by_column::ByColumn;
 use super::super::keys::too_many;
 use super::super::scale::Placed;
+use super::super::select::{DROPPED, Placing, Selection};
 use super::super::streams::{StreamReader, Streams};
 use super::join::{Feature, Joined};
 use super::{ColumnOrder, Eras, FeatureKey, LENGTHS, PART_OF, PARTS, Place, append_pair, read_all};
@@ -25,6 +26,8 @@ pub struct Assigner<'a> {
     /// New features, by column counted from the first new one; with how they are scaled behind the key.
     keys: ByColumn,
     key: Vec<u8>,
+    /// Which features get columns, if not all do.
+    selection: Option<&'a mut Selection>,
 }
 
 impl<'a> Assigner<'a> {
@@ -33,14 +36,15 @@ impl<'a> Assigner<'a> {
         eras: &'a Eras,
         joined: &'a Joined,
         name_bytes: u64,
+        selection: Option<&'a mut Selection>,
         place: Place<'a>,
         budget: &Budget,
     ) -> Result<Self, StoreError> {
         let scale_bytes = if eras.rule.is_some() { 16 * joined.features } else { 0 };
         let key_bytes = if eras.named { name_bytes } else { 8 * joined.features };
-        let keys = ByColumn::new(joined.features - eras.old, key_bytes + scale_bytes, &eras.folder, budget)?;
+        let keys = ByColumn::new(joined.columns - eras.old, key_bytes + scale_bytes, &eras.folder, budget)?;
         let columns = Streams::new(&eras.folder, PARTS, budget)?;
-        Ok(Assigner { eras, joined, place, columns, keys, key: Vec::new() })
+        Ok(Assigner { eras, joined, place, columns, keys, key: Vec::new(), selection })
     }
 
     /// Features in the order in which they were first seen.
@@ -51,26 +55,30 @@ impl<'a> Assigner<'a> {
         budget: &Budget,
     ) -> Result<(), PackError> {
         let (eras, joined) = (self.eras, self.joined);
-        let mut ids = read_all(&joined.streams, 0..PARTS, budget)?;
-        let mut features = read_all(&joined.streams, PARTS..2 * PARTS, budget)?;
-        let mut part_of = eras.streams.read(PART_OF, budget)?;
-        let mut names = names.map(|file| Names::new(file, &eras.streams, budget)).transpose()?;
         let mut next = NextColumn::new(order, eras.old as u32, &joined.counts);
-        let (mut seen, mut first_seen) = ([0; PARTS], 0);
-        for _ in 0..eras.records.iter().sum() {
-            let part = part_of.u8()? as usize;
-            let is_new = ids[part].u32()? == seen[part];
-            let name = names.as_mut().map(Names::next).transpose()?;
-            if !is_new {
-                continue;
+        let mut old = 0..eras.old as u32;
+        let rare_columns = self.selection.as_ref().map_or(0, |selection| selection.rare_columns()) as u32;
+        each_feature(eras, joined, names, budget, |part, feature, name, _| {
+            if let Some(column) = old.next() {
+                return self.assign(part, feature, name, (column, false));
             }
-            let feature = Feature::read((eras.named, eras.rule), &mut features[part])?;
-            seen[part] += 1;
-            first_seen += 1;
-            let column = if first_seen <= eras.old { first_seen as u32 - 1 } else { next.of(feature.count)? };
-            self.assign(part, &feature, name, column)?;
+            let rare = |of: u32| joined.columns as u32 - rare_columns + of;
+            let (column, names_it) = match self.placing(feature, name)? {
+                Placing::Column => (next.of(feature.count)?, true),
+                Placing::Dropped => (DROPPED, false),
+                Placing::Rare(of) => (rare(of), false),
+                Placing::RareItself(of) => (rare(of), true),
+            };
+            self.assign(part, feature, name, (column, names_it))
+        })
+    }
+
+    fn placing(&mut self, feature: &Feature, name: Option<&[u8]>) -> Result<Placing, StoreError> {
+        let key = name.map_or(FeatureKey::Number(feature.number), FeatureKey::Name);
+        match &mut self.selection {
+            Some(selection) => Ok(selection.place(key, feature.count)?),
+            None => Ok(Placing::Column),
         }
-        Ok(())
     }
 
     /// Features in the order of their numbers, those of older generations before them.
@@ -91,7 +99,7 @@ impl<'a> Assigner<'a> {
         for column in 0..eras.old as u32 {
             let part = part_of.u8()? as usize;
             if let Some(feature) = read(part)? {
-                self.assign(part, &feature, None, column)?;
+                self.assign(part, &feature, None, (column, false))?;
             }
         }
         let (mut heads, mut least) = (Vec::new(), BinaryHeap::new());
@@ -100,18 +108,26 @@ impl<'a> Assigner<'a> {
             least.extend(head.iter().map(|feature| Reverse((feature.number, part))));
             heads.push(head);
         }
-        for column in eras.old as u32.. {
-            let Some(Reverse((_, part))) = least.pop() else { break };
+        let mut columns = eras.old as u32..;
+        while let Some(Reverse((_, part))) = least.pop() {
             let after = read(part)?;
             least.extend(after.iter().map(|feature| Reverse((feature.number, part))));
-            if let Some(feature) = std::mem::replace(&mut heads[part], after) {
-                self.assign(part, &feature, None, column)?;
-            }
+            let Some(feature) = std::mem::replace(&mut heads[part], after) else { continue };
+            let keeps = self.placing(&feature, None)? == Placing::Column;
+            let column = if keeps { columns.next() } else { None };
+            self.assign(part, &feature, None, (column.unwrap_or(DROPPED), keeps))?;
         }
         Ok(())
     }
 
-    fn assign(&mut self, part: usize, feature: &Feature, name: Option<&[u8]>, column: u32) -> Result<(), PackError> {
+    /// Gives a feature its column, and the column its name if it is new and this is it.
+    fn assign(
+        &mut self,
+        part: usize,
+        feature: &Feature,
+        name: Option<&[u8]>,
+        (column, names_it): (u32, bool),
+    ) -> Result<(), PackError> {
         let key = name.map_or(FeatureKey::Number(feature.number), FeatureKey::Name);
         let placed = Placed { column, count: feature.count, pair: feature.pair };
         let scaling = (self.place)(key, &placed)?;
@@ -124,7 +140,7 @@ impl<'a> Assigner<'a> {
             self.key.extend_from_slice(&scaling.to_bytes());
         }
         let old = self.eras.old as u32;
-        if column >= old {
+        if names_it {
             self.keys.add(column - old, &self.key)?;
         }
         Ok(())
@@ -136,6 +152,35 @@ impl<'a> Assigner<'a> {
         self.columns.end_writing()?;
         Ok((self.columns, self.keys))
     }
+}
+
+/// Calls `each` with the part, the feature, its name if it has one, and whether it is of an older generation, for all
+/// features in the order in which they were first seen.
+pub fn each_feature<E: From<StoreError>>(
+    eras: &Eras,
+    joined: &Joined,
+    names: Option<&mut File>,
+    budget: &Budget,
+    mut each: impl FnMut(usize, &Feature, Option<&[u8]>, bool) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut ids = read_all(&joined.streams, 0..PARTS, budget)?;
+    let mut features = read_all(&joined.streams, PARTS..2 * PARTS, budget)?;
+    let mut part_of = eras.streams.read(PART_OF, budget).map_err(StoreError::from)?;
+    let mut names = names.map(|file| Names::new(file, &eras.streams, budget)).transpose()?;
+    let (mut seen, mut first_seen) = ([0; PARTS], 0);
+    for _ in 0..eras.records.iter().sum() {
+        let part = part_of.u8()? as usize;
+        let is_new = ids[part].u32()? == seen[part];
+        let name = names.as_mut().map(Names::next).transpose()?;
+        if !is_new {
+            continue;
+        }
+        let feature = Feature::read((eras.named, eras.rule), &mut features[part])?;
+        seen[part] += 1;
+        first_seen += 1;
+        each(part, &feature, name, first_seen <= eras.old)?;
+    }
+    Ok(())
 }
 
 /// Columns in the order in which features ask for them.

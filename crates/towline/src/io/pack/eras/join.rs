@@ -1,10 +1,13 @@
 //! The same feature in several eras is one.
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use super::super::keys::{Key, Keys, too_many};
 use super::super::scale::{Pair, Rule};
+use super::super::select::Selection;
 use super::super::streams::{StreamReader, Streams};
-use super::{ColumnOrder, Eras, PARTS, VALUES, append_pair, read_pair};
+use super::assign::each_feature;
+use super::{ColumnOrder, Eras, FeatureKey, PARTS, VALUES, append_pair, read_pair};
 use crate::budget::{Budget, Reservation};
 use crate::store::StoreError;
 
@@ -19,6 +22,8 @@ pub struct Joined {
     pub largest: u64,
     /// Features in all.
     pub features: u64,
+    /// Those that get columns, and those that have them already.
+    pub columns: u64,
 }
 
 /// A feature of a part.
@@ -57,7 +62,7 @@ impl Joined {
     /// Joins all parts.
     pub fn new(eras: &Eras, order: ColumnOrder, budget: &Budget) -> Result<Self, StoreError> {
         let streams = Streams::new(&eras.folder, 2 * PARTS, budget)?;
-        let mut joined = Joined { streams, counts: BTreeMap::new(), largest: 0, features: 0 };
+        let mut joined = Joined { streams, counts: BTreeMap::new(), largest: 0, features: 0, columns: 0 };
         for part in 0..PARTS {
             joined.join(eras, part, order, budget)?;
         }
@@ -65,7 +70,27 @@ impl Joined {
             return Err(too_many().into());
         }
         joined.streams.end_writing()?;
+        joined.columns = joined.features;
         Ok(joined)
+    }
+
+    /// Only the features that `selection` keeps will get columns, and rare levels behind them.
+    pub fn select(
+        &mut self,
+        eras: &Eras,
+        selection: &mut Selection,
+        names: Option<&mut File>,
+        budget: &Budget,
+    ) -> Result<(), StoreError> {
+        each_feature(eras, self, names, budget, |_, feature, name, is_old| {
+            let key = name.map_or(FeatureKey::Number(feature.number), FeatureKey::Name);
+            selection.survey(key, feature.count, is_old);
+            Ok::<_, StoreError>(())
+        })?;
+        self.counts = selection.decide();
+        let own = self.counts.values().map(|&features| u64::from(features)).sum::<u64>();
+        self.columns = eras.old + own + selection.rare_columns() as u64;
+        Ok(())
     }
 
     fn join(&mut self, eras: &Eras, part: usize, order: ColumnOrder, budget: &Budget) -> Result<(), StoreError> {

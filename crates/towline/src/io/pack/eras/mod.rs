@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use super::PackError;
 use super::keys::{Key, Keys};
 use super::scale::{Pair, Placed, Rule};
+use super::select::Selection;
 use super::streams::{StreamReader, Streams};
 use crate::budget::{Budget, BudgetError, Reservation};
 use crate::input::RowBatch;
@@ -82,7 +83,8 @@ struct RecordPlace {
     part: u8,
 }
 
-/// Is told the key and the column of a feature, and says how it is scaled.
+/// Is told the key and the column of a feature, which may be [`DROPPED`](super::select::DROPPED), and says how it is
+/// scaled.
 pub type Place<'a> = &'a mut dyn FnMut(FeatureKey<'_>, &Placed) -> Result<Scaling, PackError>;
 
 /// What a feature is called.
@@ -195,28 +197,33 @@ impl Eras {
         Ok(())
     }
 
-    /// The columns of all features; `place` is told of each of them. `names` holds the names of all eras, one behind
-    /// the other.
+    /// The columns of all features, or of those that `selection` keeps; `place` is told of each of them. `names` holds
+    /// the names of all eras, one behind the other.
     pub fn number(
         mut self,
         order: ColumnOrder,
-        names: Option<&mut File>,
+        mut names: Option<&mut File>,
+        mut selection: Option<&mut Selection>,
         place: Place,
         budget: &Budget,
     ) -> Result<Numbering, PackError> {
         self.streams.end_writing()?;
-        let joined = Joined::new(&self, order, budget)?;
+        let mut joined = Joined::new(&self, order, budget)?;
+        if let Some(selection) = selection.as_deref_mut() {
+            joined.select(&self, selection, names.as_deref_mut(), budget)?;
+        }
         let length = names.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()));
         let name_bytes = length.map_err(StoreError::io(Path::new("feature names"), "read them"))?;
-        let mut assigner = Assigner::new(&self, &joined, name_bytes, place, budget)?;
+        let mut assigner = Assigner::new(&self, &joined, name_bytes, selection, place, budget)?;
         match order {
             ColumnOrder::ByNumber => assigner.by_number(budget)?,
             ColumnOrder::ByCount | ColumnOrder::AsSeen => assigner.as_they_came(order, names, budget)?,
         }
         let (columns, keys) = assigner.finish()?;
         let told = tell::tell(&self, &joined, &columns, budget)?;
-        let Joined { features, largest, .. } = joined;
-        Ok(Numbering { eras: self, told, features, largest, keys })
+        let Joined { columns: features, largest, .. } = joined;
+        let drops = features < joined.features;
+        Ok(Numbering { eras: self, told, features, drops, largest, keys })
     }
 }
 

@@ -12,8 +12,10 @@ pub struct Numbering {
     pub(super) eras: Eras,
     /// By part the columns of all ids, and how they are scaled.
     pub(super) told: Streams,
-    /// Features in all, those of older generations included.
+    /// Features that have columns, those of older generations included.
     pub features: u64,
+    /// Whether others have none.
+    pub(super) drops: bool,
     /// The largest number of a new feature.
     pub largest: u64,
     /// New features by column, counted from the first new one; with how they are scaled behind the key, if they are.
@@ -52,6 +54,11 @@ pub fn tell(eras: &Eras, joined: &Joined, columns: &Streams, budget: &Budget) ->
 }
 
 impl Numbering {
+    /// Whether some features have no column.
+    pub fn drops(&self) -> bool {
+        self.drops
+    }
+
     /// Whether features are scaled.
     pub fn is_scaled(&self) -> bool {
         self.eras.rule.is_some()

@@ -1,4 +1,4 @@
-//! Cells of which several features are made: text and dates.
+//! Cells of which several features are made: text, lists and dates.
 use super::RowWriter;
 #[cfg(feature = "arrow")]
 use super::mistakes::unlike_its_column;
@@ -38,6 +38,31 @@ impl RowWriter<'_> {
         Ok(())
     }
 
+    /// A list, of which some items may be absent: texts are a bag, and numbers have their places.
+    pub(crate) fn bag<'i>(
+        &mut self,
+        column: &str,
+        items: impl Iterator<Item = Option<Result<f64, &'i [u8]>>>,
+    ) -> Result<(), CellError> {
+        let first = self.batch.values.len();
+        for (index, item) in items.enumerate() {
+            match item {
+                None => {}
+                Some(Ok(value)) => {
+                    let key = self.feature(column, |name| name.extend_from_slice(format!("[{index}]").as_bytes()))?;
+                    self.value(key, column, value)?;
+                }
+                Some(Err(text)) if self.missing.is_text(text) => {}
+                Some(Err(text)) => {
+                    let key = self.text_feature(column, text)?;
+                    self.one(key);
+                }
+            }
+        }
+        self.batch.add_up(first, &mut self.order);
+        Ok(())
+    }
+
     pub(super) fn date_cell(&mut self, column: &Column, content: &[u8], form: DateForm) -> Result<(), CellError> {
         match written::date_as(content, form) {
             Some(moment) => self.moment(column, moment, form),
@@ -57,6 +82,9 @@ impl RowWriter<'_> {
     fn moment(&mut self, column: &Column, moment: Moment, form: DateForm) -> Result<(), CellError> {
         let name = column.name.as_str();
         self.number(column, moment.days)?;
+        if form.cyclic {
+            return self.rounds(name, moment, form);
+        }
         let month = self.feature(name, |name| name.extend_from_slice(format!(".month={}", moment.month).as_bytes()))?;
         self.one(month);
         let weekday = WEEKDAYS[moment.weekday];
@@ -66,6 +94,24 @@ impl RowWriter<'_> {
             let hour =
                 self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
             self.one(hour);
+        }
+        Ok(())
+    }
+
+    /// Month, weekday and hour as sine and cosine of the part of a round: December is next to January.
+    fn rounds(&mut self, column: &str, moment: Moment, form: DateForm) -> Result<(), CellError> {
+        let month = (".month", f64::from(moment.month - 1) / 12.0);
+        let weekday = (".weekday", moment.weekday as f64 / 7.0);
+        let hour = form.time.then_some((".hour", f64::from(moment.hour) / 24.0));
+        for (part, share) in [month, weekday].into_iter().chain(hour) {
+            let (sin, cos) = (share * std::f64::consts::TAU).sin_cos();
+            for (wave, value) in [(".sin", sin), (".cos", cos)] {
+                let key = self.feature(column, |name| {
+                    name.extend_from_slice(part.as_bytes());
+                    name.extend_from_slice(wave.as_bytes());
+                })?;
+                self.value(key, column, value)?;
+            }
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ pub(crate) fn check_clashes(file: &str, columns: &[Column]) -> Result<(), InputE
     for name in features().map(|column| column.name.as_str()) {
         for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| matches!(byte, b'=' | b'[' | b'.' | b':')) {
             let clashes = match (by_name.get(&name[..at]), byte) {
-                (Some(Kind::List), b'[') | (Some(Kind::Category | Kind::Empty), b'=') => true,
+                (Some(Kind::List), b'[' | b'=') | (Some(Kind::Category | Kind::Empty), b'=') => true,
                 (Some(Kind::Date(_)), b'.') | (Some(Kind::Text(_)), b':') => true,
                 (Some(_), b'=') => at + 1 == name.len(),
                 _ => false,

@@ -1,0 +1,149 @@
+//! What a user says of a column besides its kind.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Absent, ColumnSchema, Kind};
+
+/// What stands for an absent number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ImputeBy {
+    /// The mean of those that are there.
+    #[default]
+    Mean,
+    /// Their median.
+    Median,
+    /// The one that most rows have.
+    MostFrequent,
+    /// A number that was said.
+    Constant,
+}
+
+impl ImputeBy {
+    pub(super) fn is_mean(&self) -> bool {
+        *self == ImputeBy::Mean
+    }
+}
+
+/// Rules of a column, none of which has to be there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// Levels that fewer rows have are one.
+    pub rare: Option<u32>,
+    /// What stands for an absent number; with the number itself, if it was said.
+    pub impute: Option<(ImputeBy, Option<f64>)>,
+    /// Whether parts of dates go round: sine and cosine in place of a feature for each month, weekday and hour.
+    pub cyclic: bool,
+}
+
+impl Rules {
+    /// Reads `rare=5`, `impute=median` or `cyclic`, or several with commas between them.
+    pub fn parse(text: &str) -> Result<Rules, String> {
+        let mut rules = Rules::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            match part.split_once('=') {
+                Some(("rare", count)) => {
+                    let count = count.parse().ok().filter(|&count| count > 1);
+                    rules.rare = Some(count.ok_or_else(|| format!("'{part}': write rare=5, with a number above 1"))?);
+                }
+                Some(("impute", how)) => rules.impute = Some(impute(part, how)?),
+                None if part == "cyclic" => rules.cyclic = true,
+                _ => {
+                    return Err(format!(
+                        "'{part}' is no rule of a column; use rare=5, impute=mean, median, most-frequent, zero or a \
+                         number, or cyclic"
+                    ));
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Makes the rules those of `column`. Rules for all columns are for those that they fit.
+    pub(crate) fn apply(&self, column: &mut ColumnSchema, is_for_all: bool) -> Result<(), String> {
+        let name = column.name.clone();
+        let refuse = |rule: &str, fits: &str, kind: Kind| match is_for_all {
+            true => Ok(()),
+            false => Err(format!("'{rule}' is for {fits}, and column '{name}' holds {}", kind.noun())),
+        };
+        match self.rare {
+            Some(_) if column.kind != Kind::Category => refuse("rare", "categories", column.kind)?,
+            Some(rare) => column.rare = Some(rare),
+            None => {}
+        }
+        match self.impute {
+            Some(_) if column.number_feature().is_none() => refuse("impute", "numbers and dates", column.kind)?,
+            Some((by, value)) => (column.impute_by, column.impute, column.absent) = (by, value, Absent::Marked),
+            None => {}
+        }
+        match &mut column.kind {
+            Kind::Date(form) => form.cyclic |= self.cyclic,
+            kind if self.cyclic => refuse("cyclic", "dates", *kind)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn impute(part: &str, how: &str) -> Result<(ImputeBy, Option<f64>), String> {
+    let value = || how.parse().ok().filter(|value: &f64| value.is_finite());
+    match how {
+        "mean" => Ok((ImputeBy::Mean, None)),
+        "median" => Ok((ImputeBy::Median, None)),
+        "most-frequent" => Ok((ImputeBy::MostFrequent, None)),
+        "zero" => Ok((ImputeBy::Constant, Some(0.0))),
+        _ => match value() {
+            Some(value) => Ok((ImputeBy::Constant, Some(value))),
+            None => Err(format!("'{part}': write impute=mean, median, most-frequent, zero or a number")),
+        },
+    }
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = Vec::new();
+        words.extend(self.rare.map(|rare| format!("rare={rare}")));
+        words.extend(self.impute.map(|(by, value)| match (by, value) {
+            (ImputeBy::Median, _) => "impute=median".to_string(),
+            (ImputeBy::MostFrequent, _) => "impute=most-frequent".into(),
+            (_, Some(value)) => format!("impute={value}"),
+            (ImputeBy::Mean | ImputeBy::Constant, None) => "impute=mean".into(),
+        }));
+        words.extend(self.cyclic.then(|| "cyclic".to_string()));
+        f.write_str(&words.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{DateForm, DateOrder};
+
+    #[test]
+    fn rules_are_read_and_written() {
+        for text in ["rare=5", "impute=median,cyclic", "rare=2,impute=most-frequent", "impute=-1.5", "impute=mean", ""]
+        {
+            assert_eq!(Rules::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Rules::parse("impute=zero").unwrap().to_string(), "impute=0");
+        for wrong in ["rare", "rare=1", "rare=x", "impute=inf", "impute=middle", "median"] {
+            assert!(Rules::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_for_columns_that_it_fits() {
+        let rules = Rules::parse("rare=3,impute=7,cyclic").unwrap();
+        let mut city = ColumnSchema::new("city", Kind::Category);
+        let problem = rules.apply(&mut city, false).unwrap_err();
+        assert_eq!(problem, "'impute' is for numbers and dates, and column 'city' holds text");
+        rules.apply(&mut city, true).unwrap();
+        assert_eq!((city.rare, city.impute), (Some(3), None));
+        let form = DateForm { order: DateOrder::YearMonthDay, time: false, cyclic: false };
+        let mut day = ColumnSchema::new("day", Kind::Date(form));
+        rules.apply(&mut day, true).unwrap();
+        assert_eq!((day.kind, day.impute), (Kind::Date(DateForm { cyclic: true, ..form }), Some(7.0)));
+    }
+}
