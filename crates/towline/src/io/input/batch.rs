@@ -80,6 +80,28 @@ impl RowBatch {
         self.labels.push(label);
     }
 
+    /// Adds up values of the same feature from the value `first` on. Features stay in the order in which they first came:
+    /// a row has the same sums whatever other rows come with it.
+    pub(crate) fn add_up(&mut self, first: usize, order: &mut Vec<(u64, u32)>) {
+        order.clear();
+        order.extend(self.keys[first..].iter().zip(0..).map(|(&key, at)| (key, at)));
+        order.sort_unstable();
+        if order.windows(2).all(|pair| pair[0].0 != pair[1].0) {
+            return;
+        }
+        let values: Vec<f64> = self.values[first..].to_vec();
+        let mut sums: Vec<(u32, u64, f64)> = Vec::new();
+        for same in order.chunk_by(|a, b| a.0 == b.0) {
+            let sum = same.iter().map(|&(_, at)| values[at as usize]).sum();
+            sums.push((same[0].1, same[0].0, sum));
+        }
+        sums.sort_unstable_by_key(|&(at, _, _)| at);
+        self.keys.truncate(first);
+        self.values.truncate(first);
+        self.keys.extend(sums.iter().map(|&(_, key, _)| key));
+        self.values.extend(sums.iter().map(|&(_, _, sum)| sum));
+    }
+
     /// Bytes of memory held, counting room that is not used at the moment.
     pub fn capacity_bytes(&self) -> u64 {
         let numbers = self.keys.capacity()

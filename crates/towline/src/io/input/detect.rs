@@ -8,10 +8,12 @@ use super::arrow::ArrowSource;
 use super::bytes::{Input, Stream};
 use super::csv::Csv;
 use super::fourier::mapped;
+use super::json::JsonLines;
 use super::libsvm::{Libsvm, LibsvmOptions};
 use super::table::{Known, TableOptions};
 use super::text::{TextFormat, TextLimits, TextSource};
 use super::unchanged::{Checked, Unchanged};
+use super::vw::Vw;
 use super::{InputError, Progress, RowSource, number};
 use crate::budget::Budget;
 use crate::fourier::FourierMap;
@@ -25,6 +27,10 @@ pub enum Format {
     Libsvm,
     /// Records of cells between commas, tabs, semicolons or bars.
     Csv,
+    /// An object of JSON a line.
+    Json,
+    /// Vowpal Wabbit's text.
+    Vw,
     /// Parquet files.
     Parquet,
     /// Arrow IPC files (also known as Feather) and streams.
@@ -33,12 +39,15 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 4] = [Format::Libsvm, Format::Csv, Format::Parquet, Format::Arrow];
+    pub const ALL: [Format; 6] =
+        [Format::Libsvm, Format::Csv, Format::Json, Format::Vw, Format::Parquet, Format::Arrow];
 
     fn name(self) -> &'static str {
         match self {
             Format::Libsvm => "libsvm",
             Format::Csv => "csv",
+            Format::Json => "json",
+            Format::Vw => "vw",
             Format::Parquet => "parquet",
             Format::Arrow => "arrow",
         }
@@ -51,6 +60,7 @@ impl Format {
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Format::Arrow),
             // the first message of a stream begins with a continuation mark
             [0xff, 0xff, 0xff, 0xff, ..] => Some(Format::Arrow),
+            _ if first_line(head).is_some_and(|line| line.starts_with(b"{\"")) => Some(Format::Json),
             _ => looks_like_libsvm(head).then_some(Format::Libsvm),
         }
     }
@@ -59,6 +69,8 @@ impl Format {
     fn of_name(name: &str) -> Option<Format> {
         match plain_extension(name)?.as_str() {
             "csv" | "tsv" | "tab" => Some(Format::Csv),
+            "jsonl" | "ndjson" => Some(Format::Json),
+            "vw" => Some(Format::Vw),
             "parquet" | "pq" => Some(Format::Parquet),
             "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
             "svm" | "libsvm" | "svmlight" | "txt" => Some(Format::Libsvm),
@@ -80,11 +92,12 @@ impl FromStr for Format {
         match text {
             "tsv" => Ok(Format::Csv),
             "svmlight" => Ok(Format::Libsvm),
+            "jsonl" | "ndjson" => Ok(Format::Json),
             "feather" | "ipc" => Ok(Format::Arrow),
             _ => Format::ALL
                 .into_iter()
                 .find(|format| format.name() == text)
-                .ok_or_else(|| format!("'{text}' is not a format; use libsvm, csv, parquet or arrow")),
+                .ok_or_else(|| format!("'{text}' is not a format; use libsvm, csv, json, vw, parquet or arrow")),
         }
     }
 }
@@ -96,7 +109,7 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Settings of libsvm text.
     pub libsvm: LibsvmOptions,
-    /// Settings of tables: CSV, Parquet and Arrow.
+    /// Settings of tables: CSV, JSON lines, Parquet and Arrow.
     pub table: TableOptions,
     /// Threads that parse.
     pub threads: usize,
@@ -106,12 +119,14 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// The same for a file whose columns are those of `schema`, if it is known; what was said of columns was said of
-    /// other files then. Further columns become features if `extend` says so, and are left out otherwise.
+    /// other files then. Further columns become features if `extend` says so, and are left out otherwise: rows are
+    /// scored then, and whatever the model knows counts, however rare.
     pub fn by_schema(&self, schema: Option<&Schema>, extend: bool) -> ReadOptions {
         let mut options = self.clone();
         if let Some(schema) = schema {
             let table = &mut options.table;
-            table.known = Some(Known { schema: Arc::new(schema.clone()), columns: table.columns, extend });
+            let schema = if extend { schema.clone() } else { schema.for_scoring() };
+            table.known = Some(Known { schema: Arc::new(schema), columns: table.columns, extend });
             table.kinds.clear();
             table.ignore.clear();
         }
@@ -167,6 +182,8 @@ fn open_raw(
     let text: Arc<dyn TextFormat> = match format {
         Format::Libsvm => Arc::new(Libsvm::new(options.libsvm)),
         Format::Csv => Arc::new(Csv::new(options.table.clone())),
+        Format::Json => Arc::new(JsonLines::new(options.table.clone())),
+        Format::Vw => Arc::new(Vw::new(options.table.precision, options.table.unlabelled)),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => return Err(left_out(&file, "Parquet", "parquet")),
         #[cfg(not(feature = "arrow"))]
@@ -228,7 +245,7 @@ fn format_of(name: &str, head: &[u8]) -> Result<Option<Format>, InputError> {
         return Err(InputError::file(
             name,
             "neither its contents nor its name say what format it has",
-            "use `format(libsvm)`, csv, parquet or arrow",
+            "use `format(libsvm)`, csv, json, vw, parquet or arrow",
         ));
     }
     Ok(found)
@@ -282,7 +299,7 @@ mod tests {
 
     #[test]
     fn contents_go_before_names() {
-        let cases: [(&str, &[u8], Option<Format>); 19] = [
+        let cases: [(&str, &[u8], Option<Format>); 23] = [
             ("a.csv", b"PAR1....", Some(Format::Parquet)),
             ("a", b"ARROW1\0\0", Some(Format::Arrow)),
             ("standard input", &[0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0], Some(Format::Arrow)),
@@ -297,6 +314,10 @@ mod tests {
             ("dir.csv/a.svm", b"", Some(Format::Libsvm)),
             ("a.txt", b"one two\n", Some(Format::Libsvm)),
             ("a.feather", b"", Some(Format::Arrow)),
+            ("a", b"{\"y\": 1}\n", Some(Format::Json)),
+            ("a.ndjson.gz", b"\n", Some(Format::Json)),
+            ("a.jsonl", b"[1]\n", Some(Format::Json)),
+            ("a.vw", b"1 |f a b:2\n", Some(Format::Vw)),
             ("a.parquet", b"1,2", Some(Format::Parquet)),
             ("a.pq", b"", Some(Format::Parquet)),
             ("a", b"", None),
@@ -313,7 +334,8 @@ mod tests {
         let message = |name, head: &[u8]| format_of(name, head).unwrap_err().to_string();
         assert_eq!(
             message("a.data", b"1,2\n"),
-            "a.data: neither its contents nor its name say what format it has; use `format(libsvm)`, csv, parquet or arrow"
+            "a.data: neither its contents nor its name say what format it has; use `format(libsvm)`, csv, json, vw, \
+             parquet or arrow"
         );
         assert_eq!(
             message("a.feather", b"FEA1"),
@@ -328,7 +350,7 @@ mod tests {
         }
         assert_eq!(
             "xml".parse::<Format>(),
-            Err("'xml' is not a format; use libsvm, csv, parquet or arrow".to_string())
+            Err("'xml' is not a format; use libsvm, csv, json, vw, parquet or arrow".to_string())
         );
     }
 }

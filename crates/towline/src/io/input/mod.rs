@@ -1,7 +1,7 @@
 //! Bytes from outside become rows: formats, compression, and errors that name the place.
 //!
 //! ```text
-//! bytes (file, stdin; gzip, bzip2, zstd) ─► format (libsvm, csv, parquet, arrow) ─► RowSource ─► RowBatch, RowBatch, …
+//! bytes (file, stdin; gzip, bzip2, zstd) ─► format (libsvm, vw, csv, json, parquet, arrow) ─► RowSource ─► RowBatch, RowBatch, …
 //! ```
 //! Text is cut into pieces of whole records by one thread and parsed by several ([`text`]); batches come out in the
 //! order of the input, whatever the number of threads.
@@ -13,12 +13,14 @@ mod choices;
 pub mod csv;
 mod detect;
 pub mod fourier;
+pub mod json;
 pub mod libsvm;
 pub mod number;
 mod separators;
 pub mod table;
 pub mod text;
 pub(crate) mod unchanged;
+pub mod vw;
 mod window;
 
 use std::sync::Arc;
