@@ -60,7 +60,6 @@ impl Format {
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Format::Arrow),
             // the first message of a stream begins with a continuation mark
             [0xff, 0xff, 0xff, 0xff, ..] => Some(Format::Arrow),
-            _ if first_line(head).is_some_and(|line| line.starts_with(b"{\"")) => Some(Format::Json),
             _ => looks_like_libsvm(head).then_some(Format::Libsvm),
         }
     }
@@ -240,7 +239,8 @@ fn format_of(name: &str, head: &[u8]) -> Result<Option<Format>, InputError> {
             "write it as version 2, or as Parquet",
         ));
     }
-    let found = Format::of_content(head).or_else(|| Format::of_name(name));
+    let is_json = || first_line(head).is_some_and(|line| line.starts_with(b"{\"")).then_some(Format::Json);
+    let found = Format::of_content(head).or_else(|| Format::of_name(name)).or_else(is_json);
     if found.is_none() && first_line(head).is_some() {
         return Err(InputError::file(
             name,
