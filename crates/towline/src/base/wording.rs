@@ -14,10 +14,10 @@
 /// The settings and actions that messages name: methods of `Fit`, of what it makes, of `Pack` and of `Store`.
 #[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "absent", "append", "bias", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "columns",
+    "absent", "append", "bias", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "column", "columns",
     "delimiter", "duplicates", "folds", "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index",
-    "index_base", "init_rows", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
-    "max_passes", "max_time", "memory", "method", "metric", "missing", "multiclass", "non_negative", "number", "order",
+    "index_base", "init_rows", "interact", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
+    "max_passes", "max_time", "memory", "method", "metric", "min_count", "missing", "multiclass", "non_negative", "number", "order",
     "ordered",
     "pack", "path", "penalty", "points", "positive", "precision", "query_rows", "repeat", "repeats", "restart", "rff",
     "rff_keep", "rff_seed", "rounds", "rows", "scale", "selection",

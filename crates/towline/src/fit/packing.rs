@@ -8,7 +8,7 @@ use crate::fourier::FourierMap;
 use crate::input::libsvm::{Duplicates, IndexBase, Precision};
 use crate::input::{ColumnPolicy, ColumnRef, Format, Input, Progress, ReadOptions, Unlabelled};
 use crate::pack::{FourierKept, PackOptions};
-use crate::schema::{Absent, Kind, Words};
+use crate::schema::{Absent, Kind, Rules, Words};
 use crate::stop::Stop;
 use crate::store::manifest::Scale;
 use crate::store::writer::Existing;
@@ -138,6 +138,18 @@ impl Pack {
     /// A column of a table whose cells are numbers even if they look like an identifier.
     pub fn number(mut self, column: &str) -> Pack {
         self.options.read.table.kinds.push((ColumnRef::new(column), Kind::Number));
+        self
+    }
+
+    /// Rules of a column, or of all columns that they fit, `*`.
+    pub fn column(mut self, column: &str, rules: Rules) -> Pack {
+        self.options.read.table.rules.push((ColumnRef::new(column), rules));
+        self
+    }
+
+    /// Two columns, of numbers or categories, whose features are multiplied.
+    pub fn interact(mut self, a: &str, b: &str) -> Pack {
+        self.options.read.table.interactions.push([ColumnRef::new(a), ColumnRef::new(b)]);
         self
     }
 

@@ -236,6 +236,11 @@ impl Schema {
         })
     }
 
+    /// Whether n-grams are multiplied by how rare they are.
+    pub(crate) fn needs_counts(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.kind, Kind::Text(words) if words.needs_counts()))
+    }
+
     /// The same for rows that are scored: how often something has to be seen mattered in training alone.
     pub(crate) fn for_scoring(&self) -> Schema {
         let mut schema = self.clone();

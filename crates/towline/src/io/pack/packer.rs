@@ -79,8 +79,11 @@ impl<'a> Packer<'a> {
         if let Some(store) = writer.old() {
             let manifest = store.manifest();
             check_fits(manifest, named, options)?;
+            // Features that fill the memory make way for others, and the map does not.
+            let is_prepared =
+                manifest.scale == Scale::Auto || manifest.schema.as_ref().is_some_and(Schema::needs_counts);
+            let map = is_prepared.then(|| store.features(budget)).transpose()?;
             features.load(fourier::known_features(store, budget)?, budget)?;
-            let map = manifest.schema.is_some().then(|| store.features(budget)).transpose()?;
             old = Some((manifest.clone(), map));
         }
         for _ in 0..features.eras() {

@@ -159,6 +159,11 @@ impl Selection {
         self.texts.iter().any(|text| text.most.is_some())
     }
 
+    /// Whether so many rows are enough for a feature of which nothing else was said.
+    pub fn is_frequent(&self, count: u32) -> bool {
+        count >= self.min_count
+    }
+
     /// Is shown a feature; `is_old` if it has a column already.
     pub fn survey(&mut self, key: FeatureKey<'_>, count: u32, is_old: bool) {
         match self.class(key) {

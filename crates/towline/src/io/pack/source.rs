@@ -25,17 +25,13 @@ pub fn source_of(input: &Input, options: &PackOptions, generation: u64) -> Sourc
 impl PackOptions {
     /// The options by which rows become other values or features, as on a command line.
     fn preparation(&self) -> String {
-        let mut words = Vec::new();
-        if self.scale != Scale::Auto {
-            words.push(format!("--scale {:?}", self.scale).to_lowercase());
-        }
-        if self.min_count > 1 {
-            words.push(format!("--min-count {}", self.min_count));
-        }
-        if self.precision != Precision::default() {
-            words.push(format!("--precision {:?}", self.precision).to_lowercase());
-        }
-        words.extend(self.fourier.map(|map| map.describe()));
-        words.join(" ")
+        let options = [
+            ("scale", self.scale != Scale::Auto, format!("{:?}", self.scale).to_lowercase()),
+            ("min-count", self.min_count > 1, self.min_count.to_string()),
+            ("precision", self.precision != Precision::default(), format!("{:?}", self.precision).to_lowercase()),
+        ];
+        let given = options.iter().filter(|(_, is_given, _)| *is_given);
+        let words: Vec<String> = given.map(|(name, _, value)| format!("--{name} {value}")).collect();
+        words.into_iter().chain(self.fourier.map(|map| map.describe())).collect::<Vec<_>>().join(" ")
     }
 }

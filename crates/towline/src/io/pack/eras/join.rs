@@ -82,11 +82,16 @@ impl Joined {
         names: Option<&mut File>,
         budget: &Budget,
     ) -> Result<(), StoreError> {
+        let mut largest = 0;
         each_feature(eras, self, names, budget, |_, feature, name, is_old| {
             let key = name.map_or(FeatureKey::Number(feature.number), FeatureKey::Name);
             selection.survey(key, feature.count, is_old);
+            if !is_old && selection.is_frequent(feature.count) {
+                largest = largest.max(feature.number);
+            }
             Ok::<_, StoreError>(())
         })?;
+        self.largest = largest;
         self.counts = selection.decide();
         let own = self.counts.values().map(|&features| u64::from(features)).sum::<u64>();
         self.columns = eras.old + own + selection.rare_columns() as u64;
