@@ -99,6 +99,10 @@ pub struct Arguments {
     /// Sweeps over the resident rows before the next blocks come: a number, or auto, as long as they pay
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = rounds)]
     rounds: Rounds,
+    /// Parts of the rows in memory that are visited at the same time, each with a copy of the weights, for one output
+    /// and the penalty l2; the same weights for any number of threads [default: 1]
+    #[arg(help_heading = "Solver", long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    parts: Option<u32>,
     /// Seed of all random choices
     #[arg(help_heading = "Solver", long, default_value_t = 0)]
     pub seed: u64,
@@ -112,7 +116,7 @@ pub struct Arguments {
     /// [default: half of what is free, at most 4G]
     #[arg(long, value_parser = memory::parse)]
     pub memory: Option<Memory>,
-    /// Threads that parse and encode while a file is packed or tested [default: all processors]
+    /// Threads that parse and encode while a file is packed or tested, and that models and parts share [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
     /// Write a line of JSON per step to this file
@@ -173,6 +177,9 @@ impl Arguments {
         }
         if is_typed("rounds") {
             fit = fit.rounds(self.rounds.0);
+        }
+        if let Some(parts) = self.parts {
+            fit = fit.parts(parts);
         }
         if is_typed("tolerance") {
             fit = fit.tolerance(self.tolerance);

@@ -19,6 +19,7 @@ mod newton;
 mod odd;
 mod output_agreement;
 mod outputs;
+mod parts;
 mod path;
 mod penalties;
 mod penalty_agreement;

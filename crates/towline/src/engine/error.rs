@@ -25,6 +25,9 @@ pub enum TrainError {
     /// Every row has weight 0.
     #[error("no row has a weight above 0; check `class_weight` and the sample weights")]
     NoWeight,
+    /// The objective, or the number of models, leaves no room for parts.
+    #[error("`parts` is for one model of one output with the penalty l2, solved by rows; leave it out")]
+    Parts,
     /// The system has no threads left.
     #[error("cannot start threads: {0}")]
     Threads(String),

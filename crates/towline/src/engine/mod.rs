@@ -14,6 +14,7 @@ pub mod objective;
 mod observer;
 mod options;
 mod outcome;
+pub(crate) mod parts;
 pub(crate) mod plan;
 pub(crate) mod problem;
 pub mod residents;

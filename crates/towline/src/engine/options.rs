@@ -27,6 +27,9 @@ pub struct TrainOptions {
     pub selection: Selection,
     /// Sweeps per step; without a number they go on while they pay.
     pub rounds: Option<u32>,
+    /// Parts of the rows in memory that dual coordinate descent visits at the same time, for one model of
+    /// one output and ½‖w‖². One, unless a number is given.
+    pub parts: Option<u32>,
     /// Seed of all random choices.
     pub seed: u64,
     /// When the proximal centre moves, with any other penalty than ½‖w‖².
@@ -39,7 +42,7 @@ pub struct TrainOptions {
     /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for
     /// penalties that make weights 0.
     pub working_set: bool,
-    /// Threads, among which models are shared out. They change nothing but the time.
+    /// Threads, among which models, or parts of the rows of one model, are shared out. They change nothing but the time.
     pub threads: usize,
     /// Asks to stop, from outside.
     pub stop: Stop,
@@ -62,6 +65,7 @@ impl TrainOptions {
             cache_share: 0.5,
             selection: Selection::Gradient,
             rounds: None,
+            parts: None,
             seed: 0,
             centre: Centre::default(),
             solver: Solver::default(),

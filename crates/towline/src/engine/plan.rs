@@ -18,7 +18,7 @@ pub struct Plan {
     /// What is taken before: by the program itself, and by what it knows of the store.
     pub program_bytes: u64,
     /// For each model w, and the sum Σ βx that the certificate computes anew; for the proximal point method also its
-    /// centre and last step.
+    /// centre and last step; for several parts also what they take.
     pub weight_bytes: u64,
     /// The weights of models that were trained before, while the last ones train.
     pub finished_bytes: u64,
@@ -54,6 +54,8 @@ pub struct Plan {
     pub pass_bytes: u64,
     /// The least budget that would work.
     pub least_bytes: u64,
+    /// Parts of the rows in memory that are visited at the same time; each has a copy of the weights.
+    pub parts: u32,
     /// Whether weights do without the sum that a certificate computes anew, since that leaves more rows in memory, or
     /// is all that there is room for.
     pub is_lean: bool,
@@ -108,6 +110,7 @@ impl Plan {
             in_memory: needs.in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes: budget.held_bytes() + needs.least_bytes,
+            parts: 1,
             is_lean: false,
             later_bytes: [0; 2],
         }

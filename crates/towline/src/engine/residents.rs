@@ -111,6 +111,11 @@ impl<'a> View<'a> {
         View { block: &residents.block, columns: residents.columns.as_deref(), numbers }
     }
 
+    /// Rows of a block with these numbers.
+    pub fn of(block: &'a Block, numbers: &'a [u32]) -> Self {
+        View { block, columns: None, numbers: Some(numbers) }
+    }
+
     /// All residents by column.
     ///
     /// # Panics

@@ -58,6 +58,28 @@ pub trait Weights {
 pub trait BlockSolver<L, W>: Send {
     /// Moves the dual variables of the rows, and the weights with them.
     fn sweep(&mut self, loss: L, rows: View, states: &mut [RowState], weights: &mut W, order: &mut dyn Order) -> Sweep;
+
+    /// The weights begin a scan.
+    fn begin_scan(&mut self) {}
+
+    /// Adds the rows of `states`, which are those of `rows` from `first` on, and appends their slacks. False, and
+    /// nothing is done, from a solver that leaves that to the weights, row by row.
+    fn scan(
+        &mut self,
+        loss: L,
+        (rows, first): (View, usize),
+        states: &[RowState],
+        weights: &mut W,
+        slacks: &mut Vec<f64>,
+    ) -> bool {
+        let _ = (loss, rows, first, states, weights, slacks);
+        false
+    }
+
+    /// The weights are about to end it.
+    fn end_scan(&mut self, weights: &mut W) {
+        let _ = weights;
+    }
 }
 
 /// Dual coordinate descent, one row after the other.

@@ -43,6 +43,7 @@ pub struct Fit {
     pub(super) selection: Option<Selection>,
     /// Sweeps per step; the inner `None` goes on while they pay.
     pub(super) rounds: Option<Option<u32>>,
+    pub(super) parts: Option<u32>,
     pub(super) init_rows: Option<u64>,
     pub(super) query_rows: Option<u64>,
     pub(super) tolerance: Option<f64>,

@@ -43,12 +43,13 @@ pub enum Method {
 pub const BASELINE_PASSES: u64 = 10;
 
 /// Settings of exact training, which a baseline has no use for.
-const EXACT: [Setting; 13] = [
+const EXACT: [Setting; 14] = [
     Setting::Tolerance,
     Setting::Order,
     Setting::CacheShare,
     Setting::Selection,
     Setting::Rounds,
+    Setting::Parts,
     Setting::Restart,
     Setting::WarmStart,
     Setting::Truncate,

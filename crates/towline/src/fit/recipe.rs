@@ -49,9 +49,10 @@ impl Recipe {
 }
 
 /// Settings about how rows are visited, which mean dual coordinate descent where somebody has made them.
-const DUAL_ONLY: [Setting; 4] = [Setting::Order, Setting::CacheShare, Setting::Selection, Setting::Rounds];
+const DUAL_ONLY: [Setting; 5] =
+    [Setting::Order, Setting::CacheShare, Setting::Selection, Setting::Rounds, Setting::Parts];
 /// Those of them that are about blocks.
-const BLOCKS: [Setting; 3] = [Setting::CacheShare, Setting::Selection, Setting::Rounds];
+const BLOCKS: [Setting; 4] = [Setting::CacheShare, Setting::Selection, Setting::Rounds, Setting::Parts];
 
 impl Fit {
     /// How trainers by blocks solve their problem. A method with a name means its own way, unless another is asked for.
@@ -248,6 +249,9 @@ impl Fit {
         if self.rounds == Some(Some(0)) {
             return refuse("`rounds` must be 1 or more");
         }
+        if let Some(parts) = self.parts.filter(|parts| !(1..=64).contains(parts)) {
+            return refuse(format!("`parts` must be a number from 1 to 64, not {parts}"));
+        }
         Ok(TrainOptions {
             tasks,
             tolerance: match self.all_passes {
@@ -260,6 +264,7 @@ impl Fit {
             cache_share: if self.method.keeps_no_rows() { 0.0 } else { share },
             selection: self.selection.unwrap_or(defaults.selection),
             rounds: self.rounds.unwrap_or(defaults.rounds),
+            parts: self.parts,
             seed: self.seed,
             centre: self.method.centre(),
             solver: self.solver_for_blocks(),

@@ -53,6 +53,13 @@ impl Fit {
         self
     }
 
+    /// Parts of the rows in memory that dual coordinate descent visits at the same time: from 1 to 64. Each has a copy
+    /// of the weights. One, unless a number is given; threads change nothing but the time.
+    pub fn parts(mut self, parts: u32) -> Fit {
+        self.parts = Some(parts);
+        self
+    }
+
     /// Rows of the convex model that a truncated loss begins with.
     pub fn init_rows(mut self, rows: u64) -> Fit {
         self.init_rows = Some(rows);

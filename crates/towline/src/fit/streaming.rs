@@ -33,7 +33,8 @@ pub struct StreamFit {
 }
 
 /// Settings that have no meaning for a stream.
-const NOT_FOR_STREAMS: [Setting; 8] = [
+const NOT_FOR_STREAMS: [Setting; 9] = [
+    Setting::Parts,
     Setting::Tolerance,
     Setting::Restart,
     Setting::Truncate,

@@ -93,6 +93,13 @@ impl Losses {
         self.least_margin = self.least_margin.min(clearance);
     }
 
+    /// The losses of these rows and of others.
+    pub fn with(mut self, others: Losses) -> Losses {
+        self.sums.iter_mut().zip(others.sums).for_each(|(sum, other)| *sum += other);
+        self.least_margin = self.least_margin.min(others.least_margin);
+        self
+    }
+
     /// The losses where all margins are 0.
     pub fn at_zero(&self) -> f64 {
         let at_zero = self.sums.iter().zip(MULTIPLES).find(|&(_, multiple)| multiple == 0.0);
@@ -141,6 +148,15 @@ impl Scan {
         }
         self.support.add(beta, c);
         z
+    }
+
+    /// What was found of these rows and of others.
+    pub fn with(self, others: Scan) -> Scan {
+        Scan {
+            losses: self.losses.with(others.losses),
+            conjugates: self.conjugates + others.conjugates,
+            support: self.support.with(others.support),
+        }
     }
 
     /// The certificate of all rows that were added.

@@ -24,15 +24,28 @@ impl SupportCount {
         if exponent == 0 {
             return;
         }
+        self.raise(exponent);
+        if let Some(count) = self.counts.get_mut((self.top - exponent) as usize) {
+            *count += 1;
+        }
+    }
+
+    /// The largest exponent is at least this one.
+    fn raise(&mut self, exponent: u64) {
         if exponent > self.top {
             let shift = (exponent - self.top).min(OCTAVES as u64) as usize;
             self.counts.copy_within(..OCTAVES - shift, shift);
             self.counts[..shift].fill(0);
             self.top = exponent;
         }
-        if let Some(count) = self.counts.get_mut((self.top - exponent) as usize) {
-            *count += 1;
-        }
+    }
+
+    /// These rows and others.
+    pub fn with(mut self, mut others: SupportCount) -> SupportCount {
+        self.raise(others.top);
+        others.raise(self.top);
+        self.counts.iter_mut().zip(others.counts).for_each(|(count, other)| *count += other);
+        self
     }
 
     /// The support vectors among the rows.
@@ -67,6 +80,13 @@ mod tests {
             let exact = exponents.iter().filter(|&&exponent| exponent > top - OCTAVES as i32).count() as u64;
             prop_assert_eq!(count(&mut exponents.iter().copied()), exact);
             prop_assert_eq!(count(&mut exponents.iter().rev().copied()), exact);
+            let half = |rows: &[i32]| {
+                let mut support = SupportCount::default();
+                rows.iter().for_each(|&exponent| support.add(2f64.powi(exponent), 1.0));
+                support
+            };
+            let (first, second) = exponents.split_at(exponents.len() / 2);
+            prop_assert_eq!(half(first).with(half(second)).count(), exact);
         }
     }
 }

@@ -1,4 +1,6 @@
 //! How the dual sum v = Σ βx becomes weights: the part of a run that depends on the penalty.
+use rayon::prelude::*;
+
 use crate::block::Row;
 use crate::engine::certificate::{Certificate, Scan};
 use crate::engine::problem::multi_output::insert_columns;
@@ -100,6 +102,18 @@ impl Identity {
     pub fn new(columns: usize, bias: f64) -> Self {
         let zeros = || large_zeroed(columns + 1);
         Identity { w: zeros(), v: zeros(), bias, scan: Scan::default(), certified: false }
+    }
+
+    /// The weights, to change them from outside.
+    pub fn weights_mut(&mut self) -> &mut [f64] {
+        &mut self.w
+    }
+
+    /// A scan over all rows has been made elsewhere; v is the sum of `sums`, in their order.
+    pub fn take_scan(&mut self, scan: Scan, sums: &[&[f64]]) {
+        self.scan = scan;
+        let add = |(j, v): (usize, &mut f64)| *v = sums.iter().map(|sum| sum[j]).sum();
+        self.v.par_iter_mut().with_min_len(1 << 13).enumerate().for_each(add);
     }
 
     /// The value of the constant feature.

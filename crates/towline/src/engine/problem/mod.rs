@@ -16,7 +16,9 @@ pub(crate) mod proximal;
 pub(crate) mod rows;
 pub(crate) mod single;
 
-use crate::block::{Row, RowInfo};
+use std::ops::Range;
+
+use crate::block::{Block, Row, RowInfo};
 use crate::engine::certificate::Certificate;
 use crate::engine::{Selection, TrainError};
 use crate::order::Order;
@@ -117,13 +119,27 @@ pub trait OwnRows {
 }
 
 /// One scan over all rows at fixed weights tells how far from the optimum they can be at most.
-pub trait Certify {
+pub trait Certify: OwnRows {
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without
     /// their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
 
     /// Adds one of its own rows, and returns its slack ([`crate::loss::Loss::slack`]).
     fn scan_own(&mut self, row: Row, i: usize) -> f64;
+
+    /// Adds those of its own rows with these numbers, and appends their slacks; `rows` are all of its own.
+    fn scan_own_rows(&mut self, rows: View, own: Range<usize>, slacks: &mut Vec<f64>) {
+        slacks.extend(own.map(|i| self.scan_own(rows.row(i), i)));
+    }
+
+    /// Adds rows of a block that are wanted; `duals` are those of all rows from `first` on.
+    fn scan_rows(&mut self, block: &Block, wanted: &[u32], first: usize, duals: &mut [f64]) {
+        let width = self.width();
+        for i in wanted.iter().map(|&i| i as usize) {
+            let duals = &mut duals[(i - first) * width..][..width];
+            self.scan(block.row(i), &block.info(i), block.further(i), duals);
+        }
+    }
 
     /// Adds a row that is wanted, whose dual variables are brought within their bounds.
     fn scan(&mut self, row: Row, info: &RowInfo, further: &[f64], duals: &mut [f64]);

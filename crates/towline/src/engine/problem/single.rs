@@ -1,5 +1,7 @@
 //! One weight per feature: two classes, or a number to predict. Any loss, any way from dual variables to weights.
-use crate::block::{Row, RowInfo};
+use std::ops::Range;
+
+use crate::block::{Block, Row, RowInfo};
 use crate::engine::certificate::{Certificate, Losses};
 use crate::engine::problem::link::Link;
 use crate::engine::problem::{Certify, LaggedObjective, OwnRows, Problem};
@@ -9,6 +11,9 @@ use crate::objective::{Objective, Targets};
 use crate::order::Order;
 use crate::residents::{self, View};
 use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
+
+/// Rows of a block whose states are made at a time.
+const SCAN_ROWS: usize = 1 << 11;
 
 /// `F(w) = R(w) + Σ c_i L(y_i, w·x_i)`.
 pub struct Single<L, K, S = ByRows> {
@@ -153,6 +158,7 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
 impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         self.look_back = None;
+        self.solver.begin_scan();
         self.link.begin_scan(dual_sums);
     }
 
@@ -160,6 +166,32 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
         let state = &self.states[i];
         let z = self.link.scan(self.loss, row, state);
         self.loss.slack(state.y, z, state.beta, state.c)
+    }
+
+    fn scan_own_rows(&mut self, rows: View, own: Range<usize>, slacks: &mut Vec<f64>) {
+        let states = &self.states[own.clone()];
+        if !self.solver.scan(self.loss, (rows, own.start), states, &mut self.link, slacks) {
+            slacks.extend(own.map(|i| self.scan_own(rows.row(i), i)));
+        }
+    }
+
+    fn scan_rows(&mut self, block: &Block, wanted: &[u32], first: usize, duals: &mut [f64]) {
+        let mut states = Vec::with_capacity(SCAN_ROWS.min(wanted.len()));
+        for some in wanted.chunks(SCAN_ROWS) {
+            states.clear();
+            for &i in some {
+                let dual = &mut duals[i as usize - first];
+                let state = self.state(&block.info(i as usize), 0.0, *dual);
+                *dual = state.beta;
+                states.push(state);
+            }
+            let rows = View::of(block, some);
+            if !self.solver.scan(self.loss, (rows, 0), &states, &mut self.link, &mut Vec::new()) {
+                for (i, state) in states.iter().enumerate() {
+                    self.link.scan(self.loss, rows.row(i), state);
+                }
+            }
+        }
     }
 
     fn scan(&mut self, row: Row, info: &RowInfo, _further: &[f64], duals: &mut [f64]) {
@@ -174,6 +206,7 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     }
 
     fn end_scan(&mut self) -> Certificate {
+        self.solver.end_scan(&mut self.link);
         self.link.end_scan()
     }
 }

@@ -1,10 +1,12 @@
 //! Names become types here, once a run: the loss, the way from dual variables to weights, and what a model consists of.
 use std::sync::Arc;
 
+use rayon::ThreadPool;
+
 use super::run::Run;
 use crate::budget::Budget;
 use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
-use crate::engine::problem::make::problem_by_rows;
+use crate::engine::problem::make::{ByRowsIn, problem_by_rows};
 use crate::engine::{
     Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained, Watch,
 };
@@ -53,7 +55,13 @@ pub struct Group<'a, E> {
 }
 
 /// What a task asks for, as one of the kinds of problems.
-pub fn problem(task: &Task, columns: usize, plan: &Plan, watch: &Watch, budget: &Budget) -> Box<dyn Problem> {
+pub fn problem(
+    task: &Task,
+    columns: usize,
+    plan: &Plan,
+    (watch, threads): (&Watch, &Arc<ThreadPool>),
+    budget: &Budget,
+) -> Box<dyn Problem> {
     let objective = &task.objective;
     if plan.solver == Solver::Columns && plan.in_memory {
         let room = || (Room { budget: budget.clone(), bytes: plan.spare_bytes }, watch.clone());
@@ -65,7 +73,12 @@ pub fn problem(task: &Task, columns: usize, plan: &Plan, watch: &Watch, budget: 
     {
         return problem;
     }
-    problem_by_rows(task, columns, plan.is_lean, budget)
+    let how = match plan.parts {
+        1 if plan.is_lean => ByRowsIn::LittleMemory,
+        1 => ByRowsIn::OnePart,
+        parts => ByRowsIn::Parts(parts, threads.clone()),
+    };
+    problem_by_rows(task, columns, how, budget)
 }
 
 /// All rows are in memory, by row and by column.
@@ -141,7 +154,7 @@ impl<E: From<TrainError>> Group<'_, E> {
         let Group { store, tasks, options, budget, observer, mut chain, each } = self;
         // Models of a path are handed over as they come.
         let models = (tasks.len(), chain.is_none());
-        let plan = Plan::for_run(&*store, &tasks[0].objective, options.solver, models, budget);
+        let plan = Plan::for_run(&*store, &tasks[0].objective, (options.solver, options.parts), models, budget);
         let (plan, mut size) = plan?;
         if plan.in_memory {
             // Nor is any, where rows stay: models that are done make room, and those of a run that has to end are fewer

@@ -2,6 +2,7 @@
 use crate::budget::{Budget, BudgetError};
 use crate::columns::{self, Groups};
 use crate::engine::duals::sparse_rows;
+use crate::engine::parts;
 use crate::engine::plan::{READ_AHEAD, largest_block};
 use crate::engine::problem::lean::Lean;
 use crate::engine::problem::link::Identity;
@@ -21,6 +22,9 @@ const ORDER_BYTES: u64 = 32;
 
 /// Dual variables stay in memory if they take at most this part of the room that rows would have.
 const DUAL_SHARE: u64 = 8;
+
+/// Where not all rows are in memory, parts take at most this part of the room that rows have.
+const PART_SHARE: u64 = 8;
 
 /// Copies of columns take at most this part of what is left over: others take from it, too.
 const SPARE_SHARE: u64 = 2;
@@ -66,11 +70,52 @@ impl Plan {
         models: usize,
         budget: &Budget,
     ) -> Result<(Plan, usize), TrainError> {
-        Plan::for_run(store, objective, solver, (models, true), budget)
+        Plan::for_run(store, objective, (solver, None), (models, true), budget)
     }
 
-    /// The same where the weights of a wave are kept while the next ones train, or not.
+    /// The same where the weights of a wave are kept while the next ones train, or not, and with as many parts as asked
+    /// for. One model of one output with ½‖w‖² has parts; several models are shared out among threads themselves.
     pub(crate) fn for_run(
+        store: &dyn BlockStore,
+        objective: &Objective,
+        (solver, parts): (Solver, Option<u32>),
+        (models, are_kept): (usize, bool),
+        budget: &Budget,
+    ) -> Result<(Plan, usize), TrainError> {
+        let (plan, size) = Plan::by_coordinates(store, objective, solver, (models, are_kept), budget)?;
+        let Some(count) = parts.filter(|&count| count > 1) else { return Ok((plan, size)) };
+        if models > 1 || plan.solver != Solver::Dual || !can_have_parts(objective) {
+            return Err(TrainError::Parts);
+        }
+        Ok((plan.in_parts(store, objective, count, budget)?, size))
+    }
+
+    /// The same plan with so many parts, if rows make room for their copies of the weights without leaving memory.
+    fn in_parts(
+        &self,
+        store: &dyn BlockStore,
+        objective: &Objective,
+        count: u32,
+        budget: &Budget,
+    ) -> Result<Plan, BudgetError> {
+        let bytes = parts::bytes(u64::from(count), store.shape().columns, self.resident_rows);
+        let model = Model::new(store, objective);
+        let model = Model { vector_bytes: model.vector_bytes + bytes, lean_bytes: None, ..model };
+        let is_little = bytes <= self.resident_bytes / PART_SHARE;
+        match Plan::with(store, model, Wave::whole(1), budget) {
+            Ok(plan) if plan.in_memory || is_little && !self.in_memory => {
+                let (columns_from_bytes, least_bytes) = (self.columns_from_bytes, self.least_bytes);
+                Ok(Plan { parts: count, columns_from_bytes, least_bytes, ..plan })
+            }
+            _ => {
+                let free =
+                    self.used_bytes() - self.program_bytes + bytes.max(1) * if is_little { 1 } else { PART_SHARE };
+                Err(budget.refusal("training in parts", free, self.program_bytes))
+            }
+        }
+    }
+
+    fn by_coordinates(
         store: &dyn BlockStore,
         objective: &Objective,
         solver: Solver,
@@ -218,11 +263,17 @@ impl Plan {
             in_memory,
             pass_bytes: store.blocks().iter().map(|b| b.stored_bytes).sum(),
             least_bytes: program_bytes + least_bytes,
+            parts: 1,
             is_lean: false,
             later_bytes: [if duals_on_disk { 0 } else { shape.rows }, resident_rows]
                 .map(|rows| rows * models * model.later_bytes),
         })
     }
+}
+
+/// Whether the rows of a model with this objective can be visited in several parts.
+fn can_have_parts(objective: &Objective) -> bool {
+    objective.is_plain_l2() && objective.width() == 1 && !matches!(objective.targets, Targets::Several { .. })
 }
 
 /// Models that train together, and all that there will be when they are done.

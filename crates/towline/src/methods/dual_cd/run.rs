@@ -40,7 +40,7 @@ pub struct Run<'a> {
     cached: Vec<u64>,
     random: Xoshiro256PlusPlus,
     limits: Limits<'a>,
-    threads: rayon::ThreadPool,
+    threads: Arc<rayon::ThreadPool>,
     /// What all models together cost: passes, bytes, and waiting for them.
     cost: Cost,
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             limits: Limits::new(options),
-            threads: threads.map_err(|error| TrainError::Threads(error.to_string()))?,
+            threads: Arc::new(threads.map_err(|error| TrainError::Threads(error.to_string()))?),
             cost: Cost::default(),
             earlier: Cost::default(),
             turns: feature_screening::Turns::default(),
@@ -98,8 +98,8 @@ impl<'a> Run<'a> {
     /// Trains a wave of models together.
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
-        let watch = self.limits.watch();
-        let problem = |task| recipes::problem(task, columns as usize, &self.plan, watch, &self.budget);
+        let run = (self.limits.watch(), &self.threads);
+        let problem = |task| recipes::problem(task, columns as usize, &self.plan, run, &self.budget);
         let new = |task| Learner::new(problem(task), task, self.limits.clone(), &self.plan, rows, &self.budget);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {

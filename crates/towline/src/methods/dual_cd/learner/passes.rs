@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Learner, Phase};
 use crate::block::Block;
 use crate::engine::certificate::Certificate;
-use crate::engine::duals::DualSums;
+use crate::engine::duals::{DualSums, rows_at_once};
 use crate::engine::{Centre, Status, TrainError};
 
 /// A pass that raised the dual objective by less than this many tolerances may be one of the last.
@@ -91,24 +91,23 @@ impl Learner<'_> {
     pub(super) fn scan(&mut self, block: &Block, first: u64) -> Result<(), TrainError> {
         let begin = Instant::now();
         let width = self.rows.problem.width();
-        let mut moved = false;
-        let mut before = Vec::with_capacity(width);
-        for i in 0..block.rows() {
-            let k = self.read_some(first, block.rows(), i)?;
-            let wanted = self.wants(block, i, first + i as u64);
-            let duals = &mut self.block_duals[k * width..][..width];
-            if wanted {
-                // A start from another objective may lie outside the bounds of this one.
-                before.clear();
-                before.extend_from_slice(duals);
-                self.rows.problem.scan(block.row(i), &block.info(i), block.further(i), duals);
-                moved |= duals != before;
-            } else {
-                moved |= duals.iter().any(|&dual| dual != 0.0);
-                duals.fill(0.0);
+        let (mut wanted, mut before) = (Vec::new(), Vec::new());
+        for some in (0..block.rows()).step_by(rows_at_once(width)) {
+            let end = (some + rows_at_once(width)).min(block.rows());
+            let place = (first + some as u64) * width as u64;
+            self.duals.read(place, (end - some) * width, &mut self.block_duals)?;
+            before.clone_from(&self.block_duals);
+            wanted.clear();
+            for i in some..end {
+                match self.wants(block, i, first + i as u64) {
+                    true => wanted.push(i as u32),
+                    false => self.block_duals[(i - some) * width..][..width].fill(0.0),
+                }
             }
-            if (k + 1) * width == self.block_duals.len() && std::mem::take(&mut moved) {
-                self.duals.write((first + (i - k) as u64) * width as u64, &self.block_duals)?;
+            self.rows.problem.scan_rows(block, &wanted, some, &mut self.block_duals);
+            // A start from another objective may lie outside the bounds of this one.
+            if self.block_duals != before {
+                self.duals.write(place, &self.block_duals)?;
             }
         }
         self.cost.certify_seconds += begin.elapsed().as_secs_f64();

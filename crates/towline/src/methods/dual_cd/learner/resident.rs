@@ -11,6 +11,11 @@ use crate::residents::{Residents, View};
 /// At most this often the dual variables are saved: sweeps may take milliseconds.
 const SAVE_SECONDS: f64 = 10.0;
 
+/// Values of rows that are scanned between two looks at the limits: some ten milliseconds.
+const SCAN_VALUES: u64 = 1 << 23;
+/// Rows, at most.
+const SCAN_ROWS: u64 = 1 << 13;
+
 impl Learner<'_> {
     /// The gap, by a scan; infinite if there was no time for that. With one vector of weights there always is: those of
     /// the last certificate are gone, and without another one so is all that was learnt.
@@ -31,13 +36,16 @@ impl Learner<'_> {
         }
         self.rows.problem.begin_scan(sums.0);
         let rows = View::new(residents, &self.rows.numbers);
-        let mut pace = self.limits.watch().pace(self.rows.work_of_a_row(residents));
-        for i in 0..self.rows.problem.rows() {
-            if may_end && pace.end_step(true).is_err() {
+        let some = (SCAN_VALUES / self.rows.work_of_a_row(residents)).clamp(1, SCAN_ROWS) as usize;
+        let mut slacks = Vec::new();
+        for begin in (0..self.rows.problem.rows()).step_by(some) {
+            if may_end && self.limits.watch().goes_on(true).is_err() {
                 return Ok(f64::INFINITY);
             }
-            let slack = self.rows.problem.scan_own(rows.row(i), i);
-            self.rows.order.revise(i, slack);
+            let end = (begin + some).min(self.rows.problem.rows());
+            slacks.clear();
+            self.rows.problem.scan_own_rows(rows, begin..end, &mut slacks);
+            (begin..end).zip(&slacks).for_each(|(i, &slack)| self.rows.order.revise(i, slack));
         }
         let certificate = self.rows.problem.end_scan();
         Ok(self.note_certificate(certificate, begin))
