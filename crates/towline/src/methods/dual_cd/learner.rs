@@ -9,7 +9,7 @@ use crate::engine::problem::Problem;
 use crate::engine::problem::rows::ProblemRows;
 use crate::engine::{CheckpointFile, Cost, Limits, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::methods::dual_cd::progress::Progress;
-use crate::methods::dual_cd::schedule::{GainSchedule, ProximalSchedule};
+use crate::methods::dual_cd::schedule::{GainSchedule, PassSchedule, ProximalSchedule};
 use crate::residents::Residents;
 
 mod feature_screening;
@@ -56,10 +56,14 @@ pub struct Learner<'a> {
     moved: bool,
     /// Its own part of the cost: sweeps, visits, and seconds of both kinds of work.
     pub cost: Cost,
-    /// The dual objective when the pass began.
+    /// The dual objective and the visits when the pass began.
     before: f64,
+    visits_before: u64,
+    /// Rows of the store.
+    store_rows: u64,
     passes: u64,
     gains: GainSchedule,
+    pass_gains: PassSchedule,
     proximal_steps: ProximalSchedule,
     progress: Progress,
     saved: Instant,
@@ -98,8 +102,11 @@ impl<'a> Learner<'a> {
             moved: false,
             cost: Cost::default(),
             before: 0.0,
+            visits_before: 0,
+            store_rows: rows,
             passes: 0,
             gains: GainSchedule::new(options.tolerance),
+            pass_gains: PassSchedule::new(options.tolerance),
             proximal_steps: ProximalSchedule::new(options.tolerance, matches!(task.start, Some(Start::Left(..)))),
             progress: Progress::new(options.patience, options.tolerance),
             saved: Instant::now(),

@@ -45,6 +45,48 @@ impl ProximalSchedule {
     }
 }
 
+/// For ½‖w‖² where blocks come and go. A pass also finds the gap of the weights with which it began, and those of its
+/// end are better: by as much, about, as it gained less than the pass before it. A scan at its end is worth it where that
+/// says that the gap is reached, and where another pass would cost more.
+pub struct PassSchedule {
+    tolerance: f64,
+    /// What the last pass gained.
+    gain: Option<f64>,
+    /// The gap that is expected now, and by how much the last expectation was too low.
+    expected: Option<f64>,
+    correction: f64,
+}
+
+/// A pass is taken to close no more of the gap than all but this part of it.
+const LEAST_LEFT: f64 = 0.01;
+/// A scan looks at every row once. A pass has to visit this many times as many rows to cost more: it also moves them.
+const DEAR: u64 = 2;
+
+impl PassSchedule {
+    /// Nothing is known yet.
+    pub fn new(tolerance: f64) -> Self {
+        PassSchedule { tolerance, gain: None, expected: None, correction: 1.0 }
+    }
+
+    /// A pass has ended with this gain and so many visits of so many rows; `gap` is that of the weights with which it
+    /// began, if it is known. Is a certificate worth its scan?
+    pub fn is_due(&mut self, gain: f64, gap: Option<f64>, visits: u64, rows: u64) -> bool {
+        let before = self.gain.replace(gain).filter(|&before| before > 0.0);
+        let left = before.map_or(1.0, |before| (gain / before).clamp(LEAST_LEFT, 1.0));
+        self.expected = gap.map(|gap| gap * left);
+        let is_reached = gap.is_some_and(|gap| gap <= self.tolerance);
+        let is_likely = self.expected.is_some_and(|expected| expected * self.correction <= self.tolerance);
+        is_reached || is_likely && visits >= DEAR * rows
+    }
+
+    /// A certificate has found this gap.
+    pub fn note(&mut self, gap: f64) {
+        if let Some(expected) = self.expected.take() {
+            self.correction = (gap / expected.max(f64::MIN_POSITIVE)).clamp(1.0, 1.0 / LEAST_LEFT);
+        }
+    }
+}
+
 /// For ½‖w‖², where gains of sweeps add up. A certificate costs about as much as a sweep over all rows, so it should
 /// come when the gap has reached the tolerance, and besides only when the rows that were left out have to be looked at
 /// again.
@@ -101,5 +143,25 @@ impl GainSchedule {
         self.gain_per_gap = Some(found.clamp(before / 4.0, before * 4.0).max(1e-6));
         self.certified_violation = self.violation;
         self.sweeps_since = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_is_certified_when_its_own_gap_is_likely_to_be_small_enough() {
+        let mut schedule = PassSchedule::new(1e-3);
+        assert!(!schedule.is_due(100.0, None, 400, 100));
+        assert!(!schedule.is_due(50.0, Some(0.1), 400, 100), "half of the gap is left");
+        // A tenth of the gap is left, which is enough where a pass costs more than a scan.
+        let mut cheap = PassSchedule::new(1e-3);
+        cheap.is_due(50.0, Some(0.1), 400, 100);
+        assert!(!cheap.is_due(5.0, Some(5e-3), 150, 100) && schedule.is_due(5.0, Some(5e-3), 400, 100));
+        // It was not: the next one has to be as much better.
+        schedule.note(4e-3);
+        assert!(!schedule.is_due(0.5, Some(4e-3), 400, 100) && schedule.is_due(0.25, Some(2e-4), 400, 100));
+        assert!(cheap.is_due(5.0, Some(9e-4), 0, 100), "the gap is known");
     }
 }

@@ -24,6 +24,7 @@ impl Learner<'_> {
                     return self.begin_scan();
                 }
                 self.proximal_steps.note(gap);
+                self.pass_gains.note(gap);
                 self.phase = match self.limits.reason_to_stop(self.passes) {
                     _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
                     Some(status) => Phase::Done(status),
@@ -48,8 +49,9 @@ impl Learner<'_> {
         }
         self.passes += 1;
         self.end_look_back();
-        // The estimate is the gap of weights that are a pass old: those of now are hardly worse.
-        let is_near = self.gap_estimate.is_some_and(|gap| gap <= self.options.tolerance);
+        let visits = self.cost.visits - std::mem::replace(&mut self.visits_before, self.cost.visits);
+        let gain = self.dual_objective - self.before;
+        let is_near = self.pass_gains.is_due(gain, self.gap_estimate, visits, self.store_rows);
         let stop = self.limits.reason_to_stop(self.passes).is_some();
         let is_hopeless = self.gap_estimate.is_some_and(|gap| self.progress.is_hopeless(self.passes as f64, gap));
         let by_schedule = self.is_proximal() || !self.rows.problem.can_look_back();
