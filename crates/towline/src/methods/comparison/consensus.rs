@@ -89,6 +89,8 @@ pub struct Consensus<'a, L> {
     duals: Duals,
     local: Local,
     w: Vec<f64>,
+    /// ρ when w was moved last.
+    moved_rho: f64,
     y: Vec<f64>,
     sums: [Vec<f64>; 2],
     scratch: Vec<f64>,
@@ -139,6 +141,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
             duals,
             local: Local { v: zeros(), rho: 0.0, bias: options.objective.bias },
             w: zeros(),
+            moved_rho: 0.0,
             y: zeros(),
             sums: [zeros(), zeros()],
             scratch: zeros(),
@@ -159,26 +162,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
     pub fn run(mut self) -> Result<Trained, TrainError> {
         let at_once = self.options.method == Baseline::BcAdmm;
         let status = loop {
-            let mut order: Vec<usize> = (0..self.groups.len()).collect();
-            shuffle(&mut order, &mut self.random);
-            order.iter().flat_map(|&k| &self.groups[k]).for_each(|&id| self.reader.request(id));
-            self.residuals = [0.0; 2];
-            if !at_once {
-                self.sums.iter_mut().for_each(|sum| sum.fill(0.0));
-            }
-            let mut stop = None;
-            for &k in &order {
-                if at_once {
-                    self.visit_at_once(k)?
-                } else {
-                    self.visit(k)?
-                }
-                stop = self.watch.look();
-                if stop.is_some() {
-                    self.reader.forget()?;
-                    break;
-                }
-            }
+            let stop = self.visit_all(at_once)?;
             // w of a pass that was broken off is that of the pass before.
             if !at_once && stop.is_none() {
                 self.move_shared();
@@ -202,12 +186,36 @@ impl<'a, L: Loss> Consensus<'a, L> {
         self.finish(status)
     }
 
-    /// ADMM: y_k follows the w of the last pass only now, so that its vectors are moved once a visit.
+    /// Visits all blocks; says why the run has to end, if it has to.
+    fn visit_all(&mut self, at_once: bool) -> Result<Option<Status>, TrainError> {
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        shuffle(&mut order, &mut self.random);
+        order.iter().flat_map(|&k| &self.groups[k]).for_each(|&id| self.reader.request(id));
+        self.residuals = [0.0; 2];
+        if !at_once {
+            self.sums.iter_mut().for_each(|sum| sum.fill(0.0));
+        }
+        for &k in &order {
+            if at_once {
+                self.visit_at_once(k)?
+            } else {
+                self.visit(k)?
+            }
+            if let Some(status) = self.watch.look() {
+                self.reader.forget()?;
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
+    }
+
+    /// ADMM: y_k follows the w of the last pass only now, so that its vectors are moved once a visit; with the ρ that w
+    /// was moved with, so that the y_k add up to a subgradient of R at w.
     fn visit(&mut self, k: usize) -> Result<(), TrainError> {
         self.take(k)?;
         if self.cost.passes > 0 {
             for ((y, v), w) in self.y.iter_mut().zip(&self.local.v).zip(&self.w) {
-                *y += self.local.rho * (v - w);
+                *y += self.moved_rho * (v - w);
                 self.residuals[0] += (v - w) * (v - w);
             }
         }
@@ -311,6 +319,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
         let moved: f64 = self.scratch.iter().zip(&self.w).map(|(next, w)| (next - w) * (next - w)).sum();
         self.residuals[1] += count * moved;
         std::mem::swap(&mut self.w, &mut self.scratch);
+        self.moved_rho = rho;
     }
 
     fn adapt(&mut self) {
@@ -376,4 +385,51 @@ fn groups(store: &dyn BlockStore, plan: &Plan) -> Vec<Vec<BlockId>> {
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Block, Layout, RowInfo, ValueKind};
+    use crate::loss::{AnyLoss, Squared};
+    use crate::objective::{Objective, Targets};
+    use crate::penalty::AnyPenalty;
+    use crate::store::MemoryStore;
+
+    /// Two blocks of two rows.
+    fn store() -> Arc<MemoryStore> {
+        let rows = [(1.0, [1.0, 0.5]), (-2.0, [0.0, 1.0]), (0.5, [2.0, -1.0]), (3.0, [1.0, 1.0])];
+        let block = |rows: &[(f64, [f64; 2])]| {
+            let mut block = Block::new(Layout::new(false, ValueKind::F64), 2);
+            for (label, x) in rows {
+                let info = RowInfo { label: *label, weight: 1.0, group: 0, id: 0 };
+                block.push(info, x.iter().enumerate().map(|(j, &x)| (j as u32, x)));
+            }
+            block
+        };
+        Arc::new(MemoryStore::new(rows.chunks(2).map(block).collect()))
+    }
+
+    /// What w minimises says that Σ y_k is the slope of R at w; here R = ½‖w‖², whose slope is w.
+    #[test]
+    fn the_dual_vectors_add_up_to_the_slope_of_the_penalty_while_rho_changes() {
+        let penalty = AnyPenalty::from_name("elastic-net", 1.0, 0.0, None).unwrap();
+        let objective = Objective { penalty, ..Objective::new(AnyLoss::Squared(Squared), 1.0, Targets::Numbers) };
+        let options = BaselineOptions::new(Baseline::Admm, objective, 10).unwrap();
+        let (store, mut observer) = (store(), ());
+        let mut admm = Consensus::new(store, &options, &Budget::unlimited(), &mut observer, Squared).unwrap();
+        admm.groups = vec![vec![BlockId(0)], vec![BlockId(1)]];
+        admm.vectors = SharedVectors::new(&options.folder, 4, admm.w.len()).unwrap();
+        for pass in 0..6 {
+            assert_eq!(admm.visit_all(false).unwrap(), None);
+            if pass > 0 {
+                for (sum, w) in admm.sums[1].iter().zip(&admm.w) {
+                    assert!((sum - w).abs() <= 1e-9 * (1.0 + w.abs()), "pass {pass}: {sum} for {w}");
+                }
+            }
+            admm.move_shared();
+            admm.cost.passes += 1;
+            admm.local.rho *= if pass % 2 == 0 { 2.0 } else { 0.25 };
+        }
+    }
 }
