@@ -154,8 +154,8 @@ fn rare_features_have_no_column_however_little_memory_there_is() {
     }
     let mut options = options();
     options.read.table.label = Some("y".into());
-    let files = [texts(0..4000), texts(4000..7000)];
-    for (rule, most) in [("min=3", 60_000), ("max=5000", 5000), ("min=2,max=90000,counts", 90_000)] {
+    let files = [texts(0..2500), texts(2500..4000)];
+    for (rule, most) in [("min=3", 40_000), ("max=5000", 5000), ("min=2,max=50000,counts", 50_000)] {
         options.read.table.kinds = vec![("body".into(), Kind::Text(Words::parse(rule).unwrap()))];
         let store = DiskStore::open(pack_both(folder.path(), "csv", &files, &options)).unwrap();
         // Beside the n-grams a number and the mark of its absence.

@@ -19,7 +19,7 @@ pub const NAMES: &[&str] = &[
     "index_base", "init_rows", "interact", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
     "max_passes", "max_time", "memory", "method", "metric", "min_count", "missing", "multiclass", "non_negative", "number", "order",
     "ordered",
-    "pack", "path", "penalty", "points", "positive", "precision", "query_rows", "repeat", "repeats", "restart", "rff",
+    "pack", "parts", "path", "penalty", "points", "positive", "precision", "query_rows", "repeat", "repeats", "restart", "rff",
     "rff_keep", "rff_seed", "rounds", "rows", "scale", "selection",
     "solver", "split_groups", "stratify", "stream", "task", "text", "to", "tolerance", "truncate", "unlabelled",
     "verify", "warm_start", "weight", "working_set",
