@@ -288,6 +288,8 @@ fn mistakes_are_named() {
     fails(&["train", "-", "--stream", "-o", &model], "", "no rows");
     fails(&["train", "-", "--stream", "-o", &model], "1 1:1\n2 x:1\n", "standard input:2");
     fails(&["train", "-", "--stream", "-o", &model, "--positive", "5"], rows, "no row has the label '5'");
+    let counted = ["train", "-", "--stream", "-o", &model, "--format", "csv", "--label", "y", "--text", "t:min=5"];
+    fails(&counted, "y,t\n1,a b\n0,c\n", "--text of column 't' has min or max");
     // The exit codes are those of every verb.
     for (arguments, text, code) in [
         (&["-"][..], "1 1:1\n2 x:1\n", 4),

@@ -13,6 +13,7 @@ use crate::baselines::Baseline;
 use crate::budget::Budget;
 use crate::input::{self, Input, Progress, ReadOptions, RowSource, unpacking_bytes};
 use crate::model::{Model, ModelError};
+use crate::schema::Kind;
 use crate::stream::{StreamOptions, StreamReport, Watch, check_rule, row_bytes, stream};
 use crate::task::Task;
 
@@ -176,6 +177,14 @@ impl StreamFit {
             (fit.goal.constant == Some(Constant::Intercept), "intercept"),
             (fit.is_set(Setting::WarmStart) && !goes_on, "warm_start"),
         ];
+        let is_counted =
+            |kind: &Kind| matches!(kind, Kind::Text(words) if words.min_count > 1 || words.max_features.is_some());
+        if let Some((column, _)) = self.reading.table.kinds.iter().find(|(_, kind)| is_counted(kind)) {
+            return refuse(format!(
+                "`text` of column {column} has min or max, which count words in all rows, and a stream is seen once; leave \
+                 both out, or train without `stream`"
+            ));
+        }
         let other = others.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name);
         match fit.first_set(&NOT_FOR_STREAMS).or(other) {
             Some(name) => refuse(format!(
