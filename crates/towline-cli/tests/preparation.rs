@@ -234,3 +234,59 @@ fn a_schema_file_has_all_rules() {
     let stream = bench.run("train a.csv --stream -o m.towm -q --label paid --column user:rare=5");
     assert!(stream.stderr.contains("--column user:rare=5 goes with packing"), "{}", stream.stderr);
 }
+
+#[test]
+fn levels_and_words_are_hashed() {
+    let bench = Workbench::new();
+    bench.file("a.csv", reviews());
+    bench.ok("pack a.csv -o a.tow -q --text body:words=1-2 --category city --column *:hash=4");
+    let names = features(&bench, "a.tow");
+    let of = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
+    assert!(
+        of("body:#") == 16 && (1..=2).contains(&of("city=#")) && names.len() == of("body:#") + of("city=#"),
+        "{names:?}"
+    );
+    bench.ok("train a.tow -o m.towm -q");
+    scored_alone(&bench, "m.towm", "a.csv");
+    bench.file("b.svm", "1 1:1\n-1 2:1\n");
+    let numbered = bench.run("pack b.svm -o b.tow -q --column *:hash=4");
+    assert!(numbered.stderr.contains("rules of columns are for tables"), "{}", numbered.stderr);
+    let both = bench.run("pack a.csv -o b.tow -q --category city --column city:hash=4,rare=2");
+    assert!(both.stderr.contains("put together by 'rare' or by 'hash', not by both"), "{}", both.stderr);
+}
+
+#[test]
+fn powers_of_numbers_are_features() {
+    let bench = Workbench::new();
+    bench.file("a.csv", orders(350, 8));
+    bench.ok(
+        "pack a.csv -o raw.tow -q --scale none --label paid --ignore user,item,day --column age:powers=3,impute=median",
+    );
+    let rows = bench.ok("cat raw.tow");
+    assert!(rows.lines().any(|line| line.contains("age^2:2500 ") || line.ends_with("age^2:2500")), "{rows}");
+    // The median is 1, and so are its powers.
+    let absent = rows.lines().find(|line| line.contains("age=:1")).unwrap();
+    assert!(
+        ["age:1", "age^2:1", "age^3:1"].iter().all(|entry| absent.split(' ').any(|found| found == *entry)),
+        "{absent}"
+    );
+    bench.ok("pack a.csv -o a.tow -q --label paid --ignore user,item,day --column age:powers=2");
+    bench.ok("train a.tow -o m.towm -q");
+    scored_alone(&bench, "m.towm", "a.csv");
+    bench.file("b.csv", "y,age,age^2\n1.5,2,3\n2.5,3,4\n");
+    let clash = bench.run("pack b.csv -o b.tow -q --column age:powers=2");
+    assert!(clash.stderr.contains("'age^2' is a column itself"), "{}", clash.stderr);
+}
+
+#[test]
+fn words_of_a_file_are_left_out() {
+    let bench = Workbench::new();
+    bench.file("stop.txt", "w10\nw11\n");
+    bench.file("a.csv", reviews());
+    bench.ok("pack a.csv -o a.tow -q --text body:min=9,counts --ignore city --column body:stop=stop.txt");
+    assert_eq!(features(&bench, "a.tow"), ["body:w8", "body:w9"]);
+    bench.ok("train a.tow -o m.towm -q");
+    // The model knows the words itself.
+    std::fs::remove_file(bench.path("stop.txt")).unwrap();
+    scored_alone(&bench, "m.towm", "a.csv");
+}

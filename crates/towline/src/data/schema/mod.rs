@@ -69,6 +69,15 @@ pub struct ColumnSchema {
     /// The levels that are not; known when all rows have been packed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<String>>,
+    /// Levels and n-grams are known by so many bits of a hash: `column=#77`, `column:#77`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash_bits: Option<u8>,
+    /// Powers of a number up to this one are features, too: `column^2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub powers: Option<u8>,
+    /// Words of a text that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
 }
 
 /// What stands for levels that are rare, or that training has not seen.
@@ -86,12 +95,21 @@ impl ColumnSchema {
             impute_by: ImputeBy::default(),
             rare: None,
             levels: None,
+            hash_bits: None,
+            powers: None,
+            stop: Vec::new(),
         }
     }
 
     /// The name of the feature that is 1 where the cell is absent.
     pub fn absent_feature(&self) -> String {
         format!("{}=", self.name)
+    }
+
+    /// The names of its powers, if they are features.
+    pub fn power_features(&self) -> impl Iterator<Item = (u8, String)> {
+        let most = self.powers.filter(|_| self.kind.is_number()).unwrap_or(1);
+        (2..=most).map(move |power| (power, format!("{}^{power}", self.name)))
     }
 
     /// The name of the number that this column becomes, if it becomes one.
@@ -274,15 +292,26 @@ impl Schema {
         {
             return Err(format!("the n-grams of '{}' have no length", odd.name));
         }
-        self.check_interactions()?;
+        self.check_products()?;
+        let is_odd = |column: &&ColumnSchema| {
+            column.powers.is_some_and(|most| most > rules::MOST_POWERS)
+                || column.hash_bits.is_some_and(|bits| bits == 0 || bits > rules::MOST_BITS)
+        };
+        if let Some(odd) = self.columns.iter().find(is_odd) {
+            return Err(format!("column '{}' has too many powers or bits", odd.name));
+        }
         match self.columns.iter().find(|column| column.impute.is_some_and(|value| !value.is_finite())) {
             Some(column) => Err(format!("the number that stands for absent cells of '{}' is not finite", column.name)),
             None => Ok(()),
         }
     }
 
-    /// Interactions are of two numbers or categories that are there.
-    pub(crate) fn check_interactions(&self) -> Result<(), String> {
+    /// Interactions are of two numbers or categories that are there; they and powers have names of their own.
+    pub(crate) fn check_products(&self) -> Result<(), String> {
+        let powers = self.columns.iter().flat_map(ColumnSchema::power_features);
+        if let Some((_, power)) = powers.into_iter().find(|(_, power)| self.column(power).is_some()) {
+            return Err(format!("'{power}' is a column itself, and would be a power, too"));
+        }
         for pair in &self.interactions {
             for name in pair {
                 let Some(column) = self.features().find(|column| column.name == *name) else {

@@ -36,7 +36,18 @@ pub struct Rules {
     pub impute: Option<(ImputeBy, Option<f64>)>,
     /// Whether parts of dates go round: sine and cosine in place of a feature for each month, weekday and hour.
     pub cyclic: bool,
+    /// Levels and n-grams are known by so many bits of a hash.
+    pub hash_bits: Option<u8>,
+    /// Powers of a number that are features, too, up to this one.
+    pub powers: Option<u8>,
+    /// Words of a text that are left out.
+    pub stop: Vec<String>,
 }
+
+/// More bits than that number more columns than a store can have.
+pub(super) const MOST_BITS: u8 = 31;
+/// Higher powers say nothing that is not lost in rounding.
+pub(super) const MOST_POWERS: u8 = 8;
 
 impl Rules {
     /// Reads `rare=5`, `impute=median` or `cyclic`, or several with commas between them.
@@ -49,11 +60,21 @@ impl Rules {
                     rules.rare = Some(count.ok_or_else(|| format!("'{part}': write rare=5, with a number above 1"))?);
                 }
                 Some(("impute", how)) => rules.impute = Some(impute(part, how)?),
+                Some(("hash", bits)) => {
+                    let bits = bits.parse().ok().filter(|bits| (1..=MOST_BITS).contains(bits));
+                    rules.hash_bits =
+                        Some(bits.ok_or_else(|| format!("'{part}': write hash=22, from 1 to {MOST_BITS}"))?);
+                }
+                Some(("powers", most)) => {
+                    let most = most.parse().ok().filter(|most| (2..=MOST_POWERS).contains(most));
+                    rules.powers = Some(most.ok_or_else(|| format!("'{part}': write powers=2, up to {MOST_POWERS}"))?);
+                }
+                Some(("stop", file)) => rules.stop = words_of(file)?,
                 None if part == "cyclic" => rules.cyclic = true,
                 _ => {
                     return Err(format!(
                         "'{part}' is no rule of a column; use rare=5, impute=mean, median, most-frequent, zero or a \
-                         number, or cyclic"
+                         number, hash=22, powers=2, stop=FILE, or cyclic"
                     ));
                 }
             }
@@ -78,6 +99,29 @@ impl Rules {
             Some((by, value)) => (column.impute_by, column.impute, column.absent) = (by, value, Absent::Marked),
             None => {}
         }
+        match self.hash_bits {
+            Some(_) if !matches!(column.kind, Kind::Category | Kind::Text(_) | Kind::List) => {
+                refuse("hash", "categories, texts and lists", column.kind)?;
+            }
+            Some(bits) => column.hash_bits = Some(bits),
+            None => {}
+        }
+        match self.powers {
+            Some(_) if !column.kind.is_number() => refuse("powers", "numbers", column.kind)?,
+            Some(most) => column.powers = Some(most),
+            None => {}
+        }
+        match column.kind {
+            Kind::Text(_) => column.stop.extend(self.stop.iter().cloned()),
+            kind if !self.stop.is_empty() => refuse("stop", "texts", kind)?,
+            _ => {}
+        }
+        if column.rare.is_some() && column.hash_bits.is_some() {
+            return Err(format!(
+                "levels of column '{}' are put together by 'rare' or by 'hash', not by both",
+                column.name
+            ));
+        }
         match &mut column.kind {
             Kind::Date(form) => form.cyclic |= self.cyclic,
             kind if self.cyclic => refuse("cyclic", "dates", *kind)?,
@@ -101,6 +145,12 @@ fn impute(part: &str, how: &str) -> Result<(ImputeBy, Option<f64>), String> {
     }
 }
 
+/// The words of a file, one a line, in the case in which they stand there.
+fn words_of(file: &str) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("stop={file}: cannot read it: {error}"))?;
+    Ok(text.split_whitespace().map(str::to_string).collect())
+}
+
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
@@ -111,6 +161,13 @@ impl fmt::Display for Rules {
             (_, Some(value)) => format!("impute={value}"),
             (ImputeBy::Mean | ImputeBy::Constant, None) => "impute=mean".into(),
         }));
+        words.extend(self.hash_bits.map(|bits| format!("hash={bits}")));
+        words.extend(self.powers.map(|most| format!("powers={most}")));
+        if !self.stop.is_empty() {
+            // The words, not the name of their file, tell one rule from another.
+            let digest = xxhash_rust::xxh3::xxh3_64(self.stop.join(" ").as_bytes());
+            words.push(format!("stop={digest:016x}"));
+        }
         words.extend(self.cyclic.then(|| "cyclic".to_string()));
         f.write_str(&words.join(","))
     }
@@ -123,12 +180,15 @@ mod tests {
 
     #[test]
     fn rules_are_read_and_written() {
-        for text in ["rare=5", "impute=median,cyclic", "rare=2,impute=most-frequent", "impute=-1.5", "impute=mean", ""]
+        for text in
+            ["rare=5", "impute=median,cyclic", "rare=2,impute=most-frequent", "impute=-1.5", "hash=22,powers=2", ""]
         {
             assert_eq!(Rules::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Rules::parse("impute=zero").unwrap().to_string(), "impute=0");
-        for wrong in ["rare", "rare=1", "rare=x", "impute=inf", "impute=middle", "median"] {
+        for wrong in
+            ["rare", "rare=1", "rare=x", "impute=inf", "impute=middle", "median", "hash=0", "powers=1", "stop=/none"]
+        {
             assert!(Rules::parse(wrong).is_err(), "{wrong}");
         }
     }

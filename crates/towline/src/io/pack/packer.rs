@@ -173,6 +173,13 @@ impl<'a> Packer<'a> {
             weights.finish(self.rows)?;
         }
         self.schema = source.schema();
+        let table = &self.options.read.table;
+        if self.schema.is_none() && (!table.rules.is_empty() || !table.interactions.is_empty()) {
+            return Err(PackError::Mismatch {
+                problem: format!("{}: rules of columns are for tables, and these rows have no columns", input()),
+                remedy: "leave them out".into(),
+            });
+        }
         Ok(source.remarks())
     }
 

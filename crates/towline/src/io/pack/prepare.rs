@@ -139,22 +139,30 @@ impl Packer<'_> {
     pub(super) fn prepare(&mut self, arrangement: &mut Arrangement, mut wanted: Wanted) -> Result<(), PackError> {
         let Some(mut schema) = self.schema.take() else { return Ok(()) };
         let (mut scaling, is_first) = (Vec::new(), self.old.is_none());
-        let mut by_feature: HashMap<String, usize> = HashMap::new();
+        let mut by_feature: HashMap<String, (usize, i32)> = HashMap::new();
         for (at, column) in schema.columns.iter().enumerate() {
-            by_feature.extend(column.number_feature().map(|name| (name, at)));
+            by_feature.extend(column.number_feature().map(|name| (name, (at, 1))));
+            by_feature.extend(column.power_features().map(|(power, name)| (name, (at, i32::from(power)))));
         }
+        // What stood for absent numbers is known of columns that are there already.
+        let are_new: Vec<bool> = schema.columns.iter().map(|column| column.impute.is_none()).collect();
         let stored = |column: u32| self.old.as_ref().and_then(|(_, map)| map.as_ref()?.scaling(column));
         for (slot, name) in self.numbers.names().iter().enumerate() {
             let Some(column) = wanted.column(name) else { continue };
             let number = self.numbers.number(slot, self.rows, self.scale == Scale::Auto, arrangement.precision);
             // Products of two numbers belong to no column, and are 0 where one of both is absent.
-            let described = by_feature.get(name).map(|&at| &mut schema.columns[at]);
-            let unknown = described.filter(|column| column.impute.is_none() && column.absent == Absent::Marked);
-            if let Some(described) = unknown {
-                let (by, precision) = (described.impute_by, arrangement.precision);
-                let value = self.numbers.imputed(slot, by, self.rows, number.mean, precision);
-                let value = value.ok_or_else(|| no_most_frequent(&described.name))?;
-                described.impute = Some(value);
+            let described = by_feature.get(name).map(|&(at, power)| (&mut schema.columns[at], are_new[at], power));
+            let described = described.filter(|(column, is_new, _)| *is_new && column.absent == Absent::Marked);
+            if let Some((described, _, power)) = described {
+                let precision = arrangement.precision;
+                // The number itself comes before its powers.
+                let value = match described.impute.filter(|_| power > 1) {
+                    Some(base) => precision.round(base.powi(power)),
+                    None => {
+                        let value = self.numbers.imputed(slot, described.impute_by, self.rows, number.mean, precision);
+                        *described.impute.insert(value.ok_or_else(|| no_most_frequent(&described.name))?)
+                    }
+                };
                 if let Some(mark) = wanted.column(&described.absent_feature()) {
                     arrangement.absent.push(AbsentNumber { column, mark, value });
                 }

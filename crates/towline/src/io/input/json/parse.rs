@@ -112,14 +112,14 @@ impl JsonParser {
         let content = match (cell, column.role) {
             (Cell::Null, _) | (_, Role::Ignored) => return Ok(()),
             (Cell::List(list), Role::Feature) if matches!(column.kind, Kind::List | Kind::Empty) => {
-                return writer.bag(&column.name, flatten::items(list)?.iter().map(content));
+                return writer.bag(column, flatten::items(list)?.iter().map(content));
             }
             (Cell::List(_), _) => {
                 let problem = format!("a list in column '{}', which holds {}", column.name, column.kind.noun());
                 return Err(CellError::new(problem, "write one value, or leave the column out with `ignore`"));
             }
             (one, Role::Feature) if column.kind == Kind::List => {
-                return writer.bag(&column.name, std::iter::once(content(one)));
+                return writer.bag(column, std::iter::once(content(one)));
             }
             (Cell::Text(text), _) => text.as_bytes(),
             (Cell::Plain(text), _) => text.as_bytes(),

@@ -5,6 +5,7 @@ mod mistakes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use derived::push_hashed;
 pub(crate) use mistakes::{CellError, shown, word};
 use mistakes::{not_finite, not_utf8, unlike_its_column};
 
@@ -80,7 +81,8 @@ impl<'a> RowWriter<'a> {
             return self.absent(column);
         }
         let Some(slot) = column.slot else { return Ok(()) };
-        self.value(self.keys[slot], &column.name, value)
+        self.value(self.keys[slot], &column.name, value)?;
+        if column.powers.is_empty() { Ok(()) } else { self.powers(column, value) }
     }
 
     /// A cell that is not there.
@@ -92,9 +94,12 @@ impl<'a> RowWriter<'a> {
         let key = self.feature(&column.name, |name| name.push(b'='))?;
         self.one(key);
         match (column.slot, column.impute) {
-            (Some(slot), Some(value)) => self.value(self.keys[slot], &column.name, value),
+            (Some(slot), Some(value)) => {
+                self.value(self.keys[slot], &column.name, value)?;
+                self.powers(column, value)
+            }
             (Some(slot), None) => {
-                self.absent.push(slot as u32);
+                self.absent.extend(column.powers.iter().chain([&slot]).map(|&slot| slot as u32));
                 Ok(())
             }
             (None, _) => Ok(()),
@@ -111,7 +116,7 @@ impl<'a> RowWriter<'a> {
                 self.one(key);
                 Ok(())
             }
-            (Role::Feature, Kind::Text(rule)) => self.text_cell(name, content, rule),
+            (Role::Feature, Kind::Text(rule)) => self.text_cell(column, content, rule),
             (Role::Feature, Kind::Date(form)) => self.date_cell(column, content, form),
             (Role::Feature, kind) => match number_of(kind, content) {
                 Some(value) if value.is_finite() || column.missing.is_empty() => self.number(column, value),
@@ -197,6 +202,12 @@ impl<'a> RowWriter<'a> {
     /// The feature of a cell of a category: that of its level, or of all that are rare.
     #[inline]
     pub(crate) fn level(&mut self, column: &Column, cell: &[u8]) -> Result<u32, CellError> {
+        if let Some(bits) = column.hash_bits {
+            return self.feature(&column.name, |name| {
+                name.push(b'=');
+                push_hashed(name, cell, bits);
+            });
+        }
         match &column.levels {
             Some(levels) if !levels.contains(cell) => self.text_feature(&column.name, RARE_LEVEL.as_bytes()),
             _ => self.text_feature(&column.name, cell),

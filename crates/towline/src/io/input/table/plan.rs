@@ -41,6 +41,12 @@ pub(crate) struct Column {
     pub(crate) impute: Option<f64>,
     /// The levels of a category that are not rare, if that is known.
     pub(crate) levels: Option<Arc<HashSet<Vec<u8>>>>,
+    /// Bits of the hash by which levels and n-grams are known.
+    pub(crate) hash_bits: Option<u8>,
+    /// Places of its square, cube and so on among the numbers.
+    pub(crate) powers: Vec<usize>,
+    /// Words of a text that are left out.
+    pub(crate) stop: Option<Arc<HashSet<String>>>,
     /// Whether it matters how many rows have each of its features.
     pub(crate) is_counted: bool,
     /// Its place among the features that are numbers.
@@ -106,7 +112,10 @@ impl Tables {
         if let Some(schema) = known {
             tokens.extend(schema.missing.iter().cloned());
             schema.columns.iter().for_each(|column| decided.add(column.clone(), "the data that it goes with"));
-            schema.features().filter_map(ColumnSchema::number_feature).for_each(|name| _ = decided.slot(name));
+            for column in schema.features() {
+                let names = column.number_feature().into_iter().chain(column.power_features().map(|(_, name)| name));
+                names.for_each(|name| _ = decided.slot(name));
+            }
         }
         Tables {
             missing: Missing::new(&tokens),
@@ -218,6 +227,9 @@ impl Column {
             is_marked: false,
             impute: None,
             levels: None,
+            hash_bits: None,
+            powers: Vec::new(),
+            stop: None,
             is_counted: false,
             slot: None,
         }
@@ -335,11 +347,8 @@ impl Decided {
 
     /// Which columns are multiplied. The product of two numbers is a number.
     fn interactions(&mut self, parts: &Parts, file: &str) -> Result<Interactions, InputError> {
-        if parts.interactions.is_empty() {
-            return Ok(Interactions::default());
-        }
-        let checked = self.schema(parts).check_interactions();
-        checked.map_err(|problem| InputError::file(file, problem, "choose other columns with `interact`"))?;
+        let checked = self.schema(parts).check_products();
+        checked.map_err(|problem| InputError::file(file, problem, "choose other columns, or rename some"))?;
         let mut interactions = Interactions::default();
         let columns = &mut interactions.columns;
         for [a, b] in &parts.interactions {
@@ -365,13 +374,16 @@ impl Decided {
         let slot = number.map(|number| self.slot(number));
         let can_mark = slot.is_some() || column.kind == Kind::Category;
         let is_marked = role == Role::Feature && can_mark && column.absent == Absent::Marked;
-        let ColumnSchema { name, kind, missing, impute, levels, rare, .. } = column;
+        let powers = column.power_features().filter(|_| role == Role::Feature);
+        let powers: Vec<usize> = powers.map(|(_, name)| self.slot(name)).collect();
+        let ColumnSchema { name, kind, missing, impute, levels, rare, hash_bits, stop, .. } = column;
+        let stop = (!stop.is_empty()).then(|| Arc::new(stop.into_iter().collect()));
         let is_counted = match kind {
             Kind::Text(rule) => rule.needs_counts(),
             _ => rare.is_some() && levels.is_none(),
         };
         let levels = levels.map(|levels| Arc::new(levels.into_iter().map(String::into_bytes).collect()));
-        Column { name, role, kind, missing, is_marked, impute, levels, is_counted, slot }
+        Column { name, role, kind, missing, is_marked, impute, levels, hash_bits, powers, stop, is_counted, slot }
     }
 
     /// Columns that are known and not in this file.

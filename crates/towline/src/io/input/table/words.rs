@@ -2,6 +2,8 @@
 //!
 //! A word is a run of letters, digits and underscores, in lower case unless it is asked otherwise; a single one of the
 //! ASCII letters and digits is no word. Scripts without blanks are cut into words as Unicode says (UAX 29).
+use std::collections::HashSet;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::schema::{TextUnit, Words};
@@ -16,12 +18,18 @@ pub(crate) struct Buffers {
 }
 
 /// Calls `each` with all n-grams of `text`, as often as they occur.
-pub(crate) fn each_gram(text: &str, rule: Words, buffers: &mut Buffers, mut each: impl FnMut(&str)) {
+/// Words in `stop` are left out before n-grams are made.
+pub(crate) fn each_gram(
+    text: &str,
+    (rule, stop): (Words, Option<&HashSet<String>>),
+    buffers: &mut Buffers,
+    mut each: impl FnMut(&str),
+) {
     let Buffers { clean, units } = buffers;
     clean.clear();
     units.clear();
     match rule.unit {
-        TextUnit::Words => take_words(text, rule.keep_case, clean, units),
+        TextUnit::Words => take_words(text, (rule.keep_case, stop), clean, units),
         TextUnit::Characters => take_characters(text, rule.keep_case, clean, units),
     }
     for n in usize::from(rule.least)..=usize::from(rule.most) {
@@ -33,26 +41,34 @@ pub(crate) fn each_gram(text: &str, rule: Words, buffers: &mut Buffers, mut each
     }
 }
 
-fn take_words(text: &str, keep_case: bool, clean: &mut String, units: &mut Vec<(u32, u32)>) {
+/// Whether capitals stay, and which words do not.
+type Taking<'a> = (bool, Option<&'a HashSet<String>>);
+
+fn take_words(text: &str, how: Taking<'_>, clean: &mut String, units: &mut Vec<(u32, u32)>) {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     for run in text.split(|c: char| !is_inside(c)).filter(|run| !run.is_empty()) {
         if run.is_ascii() {
             if run.len() > 1 {
-                take(run, keep_case, clean, units);
+                take(run, how, clean, units);
             }
         } else {
-            run.unicode_words().for_each(|word| take(word, keep_case, clean, units));
+            run.unicode_words().for_each(|word| take(word, how, clean, units));
         }
     }
 }
 
 /// Appends a word behind a blank.
-fn take(word: &str, keep_case: bool, clean: &mut String, units: &mut Vec<(u32, u32)>) {
+fn take(word: &str, (keep_case, stop): Taking<'_>, clean: &mut String, units: &mut Vec<(u32, u32)>) {
+    let before = clean.len();
     if !clean.is_empty() {
         clean.push(' ');
     }
     let start = clean.len() as u32;
     push(word, keep_case, clean);
+    if stop.is_some_and(|stop| stop.contains(&clean[start as usize..])) {
+        clean.truncate(before);
+        return;
+    }
     units.push((start, clean.len() as u32));
 }
 
@@ -93,7 +109,7 @@ mod tests {
 
     fn grams(text: &str, rule: Words) -> Vec<String> {
         let mut found = Vec::new();
-        each_gram(text, rule, &mut Buffers::default(), |gram| found.push(gram.to_string()));
+        each_gram(text, (rule, None), &mut Buffers::default(), |gram| found.push(gram.to_string()));
         found
     }
 
@@ -109,6 +125,14 @@ mod tests {
         assert_eq!(grams("One", Words { keep_case: true, ..words(1, 2) }), ["One"]);
         assert!(grams("", words(1, 3)).is_empty() && grams("a . !", words(1, 1)).is_empty());
         assert!(grams("日本語", words(1, 1)).len() > 1, "a script without blanks");
+    }
+
+    #[test]
+    fn words_that_are_left_out() {
+        let (stop, mut found) = (HashSet::from(["the".to_string()]), Vec::new());
+        let how = (words(1, 2), Some(&stop));
+        each_gram("The cat the THE dog", how, &mut Buffers::default(), |gram| found.push(gram.to_string()));
+        assert_eq!(found, ["cat", "dog", "cat dog"]);
     }
 
     #[test]

@@ -8,9 +8,16 @@ use crate::input::table::words;
 use crate::input::table::written::{self, Moment, WEEKDAYS};
 use crate::schema::{DateForm, Weighting, Words};
 
+/// Appends what stands for a level or an n-gram: some bits of its hash.
+pub(super) fn push_hashed(name: &mut Vec<u8>, text: &[u8], bits: u8) {
+    let hash = xxhash_rust::xxh3::xxh3_64(text) & ((1 << bits) - 1);
+    name.extend_from_slice(format!("#{hash}").as_bytes());
+}
+
 impl RowWriter<'_> {
     /// The n-grams of a text with their counts.
-    pub(super) fn text_cell(&mut self, column: &str, content: &[u8], rule: Words) -> Result<(), CellError> {
+    pub(super) fn text_cell(&mut self, column: &Column, content: &[u8], rule: Words) -> Result<(), CellError> {
+        let Column { name: column, hash_bits, stop, .. } = column;
         let text = std::str::from_utf8(content).map_err(|_| not_utf8(column))?;
         let (name, grams, names) = (&mut self.name, &mut self.grams, &mut self.batch.names);
         name.clear();
@@ -18,9 +25,12 @@ impl RowWriter<'_> {
         name.push(b':');
         let prefix = name.len();
         grams.clear();
-        words::each_gram(text, rule, &mut self.buffers, |gram| {
+        words::each_gram(text, (rule, stop.as_deref()), &mut self.buffers, |gram| {
             name.truncate(prefix);
-            name.extend_from_slice(gram.as_bytes());
+            match hash_bits {
+                Some(bits) => push_hashed(name, gram.as_bytes(), *bits),
+                None => name.extend_from_slice(gram.as_bytes()),
+            }
             grams.push((names.intern(name), grams.len() as u32));
         });
         grams.sort_unstable();
@@ -41,7 +51,7 @@ impl RowWriter<'_> {
     /// A list, of which some items may be absent: texts are a bag, and numbers have their places.
     pub(crate) fn bag<'i>(
         &mut self,
-        column: &str,
+        column: &Column,
         items: impl Iterator<Item = Option<Result<f64, &'i [u8]>>>,
     ) -> Result<(), CellError> {
         let first = self.batch.values.len();
@@ -49,12 +59,13 @@ impl RowWriter<'_> {
             match item {
                 None => {}
                 Some(Ok(value)) => {
-                    let key = self.feature(column, |name| name.extend_from_slice(format!("[{index}]").as_bytes()))?;
-                    self.value(key, column, value)?;
+                    let place = format!("[{index}]");
+                    let key = self.feature(&column.name, |name| name.extend_from_slice(place.as_bytes()))?;
+                    self.value(key, &column.name, value)?;
                 }
                 Some(Err(text)) if self.missing.is_text(text) => {}
                 Some(Err(text)) => {
-                    let key = self.text_feature(column, text)?;
+                    let key = self.level(column, text)?;
                     self.one(key);
                 }
             }
@@ -94,6 +105,14 @@ impl RowWriter<'_> {
             let hour =
                 self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
             self.one(hour);
+        }
+        Ok(())
+    }
+
+    /// Square, cube and so on of a number.
+    pub(super) fn powers(&mut self, column: &Column, value: f64) -> Result<(), CellError> {
+        for (&slot, power) in column.powers.iter().zip(2..) {
+            self.value(self.keys[slot], &column.name, value.powi(power))?;
         }
         Ok(())
     }
