@@ -50,7 +50,7 @@ pub struct InputArguments {
     text: Vec<(ColumnRef, Words)>,
     /// Rules of a column, or of all that they fit ('*'): rare=N puts levels of a category together that fewer rows have;
     /// impute=mean, median, most-frequent, zero or a number stands for absent numbers; hash=BITS knows levels and words by
-    /// a hash; powers=2 adds squares of numbers; stop=FILE leaves words of a text out; cyclic makes sine and cosine of
+    /// a hash; powers=2 adds squares of numbers; bins=18/35/65 makes levels of them; stop=FILE leaves words of a text out; cyclic makes sine and cosine of
     /// months, weekdays and hours; may be given several times
     #[arg(long, value_name = "COLUMN:RULES", value_parser = column_rules)]
     column: Vec<(ColumnRef, Rules)>,

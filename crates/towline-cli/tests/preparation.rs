@@ -290,3 +290,23 @@ fn words_of_a_file_are_left_out() {
     std::fs::remove_file(bench.path("stop.txt")).unwrap();
     scored_alone(&bench, "m.towm", "a.csv");
 }
+
+#[test]
+fn numbers_are_cut_into_bins() {
+    let bench = Workbench::new();
+    let rows: Vec<String> = ["17.5,1.5", "18,2.5", "34,3.5", "35,4.5", ",5.5", "99,6.5"]
+        .iter()
+        .cycle()
+        .take(60)
+        .map(|row| row.to_string())
+        .collect();
+    bench.file("a.csv", format!("age,y\n{}\n", rows.join("\n")));
+    bench.ok("pack a.csv -o a.tow -q --label y --column age:bins=18/35 --keep-order");
+    let cells = bench.ok("cat a.tow");
+    let levels: Vec<&str> = cells.lines().take(6).filter_map(|row| row.split(' ').nth(1)).collect();
+    assert_eq!(levels, ["age=..18:1", "age=18..35:1", "age=18..35:1", "age=35..:1", "age=:1", "age=35..:1"], "{cells}");
+    bench.ok("train a.tow -o m.towm -q");
+    scored_alone(&bench, "m.towm", "a.csv");
+    let both = bench.run("pack a.csv -o b.tow -q --label y --column age:bins=18/35,powers=2");
+    assert!(both.stderr.contains("neither powers nor"), "{}", both.stderr);
+}

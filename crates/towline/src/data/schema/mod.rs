@@ -75,6 +75,9 @@ pub struct ColumnSchema {
     /// Powers of a number up to this one are features, too: `column^2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powers: Option<u8>,
+    /// Edges at which numbers are cut into bins, each of which is a level: `age=18..35`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bins: Vec<f64>,
     /// Words of a text that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
@@ -97,6 +100,7 @@ impl ColumnSchema {
             levels: None,
             hash_bits: None,
             powers: None,
+            bins: Vec::new(),
             stop: Vec::new(),
         }
     }
@@ -108,14 +112,14 @@ impl ColumnSchema {
 
     /// The names of its powers, if they are features.
     pub fn power_features(&self) -> impl Iterator<Item = (u8, String)> {
-        let most = self.powers.filter(|_| self.kind.is_number()).unwrap_or(1);
+        let most = self.powers.filter(|_| self.kind.is_number() && self.bins.is_empty()).unwrap_or(1);
         (2..=most).map(move |power| (power, format!("{}^{power}", self.name)))
     }
 
     /// The name of the number that this column becomes, if it becomes one.
     pub fn number_feature(&self) -> Option<String> {
         match self.kind {
-            Kind::Number | Kind::Amount(_) | Kind::Boolean => Some(self.name.clone()),
+            Kind::Number | Kind::Amount(_) | Kind::Boolean => self.bins.is_empty().then(|| self.name.clone()),
             Kind::Date(_) => Some(format!("{}.days", self.name)),
             _ => None,
         }
@@ -299,6 +303,9 @@ impl Schema {
         };
         if let Some(odd) = self.columns.iter().find(is_odd) {
             return Err(format!("column '{}' has too many powers or bits", odd.name));
+        }
+        if let Some(odd) = self.columns.iter().find(|column| !rules::are_edges(&column.bins)) {
+            return Err(format!("the edges of the bins of '{}' are not in order", odd.name));
         }
         match self.columns.iter().find(|column| column.impute.is_some_and(|value| !value.is_finite())) {
             Some(column) => Err(format!("the number that stands for absent cells of '{}' is not finite", column.name)),

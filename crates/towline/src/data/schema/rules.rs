@@ -40,6 +40,8 @@ pub struct Rules {
     pub hash_bits: Option<u8>,
     /// Powers of a number that are features, too, up to this one.
     pub powers: Option<u8>,
+    /// Edges at which numbers are cut into bins.
+    pub bins: Vec<f64>,
     /// Words of a text that are left out.
     pub stop: Vec<String>,
 }
@@ -69,12 +71,13 @@ impl Rules {
                     let most = most.parse().ok().filter(|most| (2..=MOST_POWERS).contains(most));
                     rules.powers = Some(most.ok_or_else(|| format!("'{part}': write powers=2, up to {MOST_POWERS}"))?);
                 }
+                Some(("bins", edges)) => rules.bins = bins(part, edges)?,
                 Some(("stop", file)) => rules.stop = words_of(file)?,
                 None if part == "cyclic" => rules.cyclic = true,
                 _ => {
                     return Err(format!(
                         "'{part}' is no rule of a column; use rare=5, impute=mean, median, most-frequent, zero or a \
-                         number, hash=22, powers=2, stop=FILE, or cyclic"
+                         number, hash=22, powers=2, bins=18/35/65, stop=FILE, or cyclic"
                     ));
                 }
             }
@@ -111,6 +114,15 @@ impl Rules {
             Some(most) => column.powers = Some(most),
             None => {}
         }
+        match self.bins.is_empty() {
+            false if !column.kind.is_number() => refuse("bins", "numbers", column.kind)?,
+            false if column.powers.is_some() || self.impute.is_some() => {
+                let problem = "cut into bins, so that it has neither powers nor a number that stands for absent cells";
+                return Err(format!("column '{name}' is {problem}"));
+            }
+            false => column.bins.clone_from(&self.bins),
+            true => {}
+        }
         match column.kind {
             Kind::Text(_) => column.stop.extend(self.stop.iter().cloned()),
             kind if !self.stop.is_empty() => refuse("stop", "texts", kind)?,
@@ -145,6 +157,17 @@ fn impute(part: &str, how: &str) -> Result<(ImputeBy, Option<f64>), String> {
     }
 }
 
+/// Whether these are edges of bins: finite, each above the one before.
+pub(super) fn are_edges(edges: &[f64]) -> bool {
+    edges.iter().all(|edge| edge.is_finite()) && edges.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+fn bins(part: &str, edges: &str) -> Result<Vec<f64>, String> {
+    let edges: Result<Vec<f64>, _> = edges.split('/').map(str::parse).collect();
+    let edges = edges.ok().filter(|edges| are_edges(edges));
+    edges.ok_or_else(|| format!("'{part}': write the edges of the bins in order, bins=18/35/65"))
+}
+
 /// The words of a file, one a line, in the case in which they stand there.
 fn words_of(file: &str) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("stop={file}: cannot read it: {error}"))?;
@@ -163,6 +186,10 @@ impl fmt::Display for Rules {
         }));
         words.extend(self.hash_bits.map(|bits| format!("hash={bits}")));
         words.extend(self.powers.map(|most| format!("powers={most}")));
+        if !self.bins.is_empty() {
+            let edges: Vec<String> = self.bins.iter().map(f64::to_string).collect();
+            words.push(format!("bins={}", edges.join("/")));
+        }
         if !self.stop.is_empty() {
             // The words, not the name of their file, tell one rule from another.
             let digest = xxhash_rust::xxh3::xxh3_64(self.stop.join(" ").as_bytes());
@@ -180,15 +207,31 @@ mod tests {
 
     #[test]
     fn rules_are_read_and_written() {
-        for text in
-            ["rare=5", "impute=median,cyclic", "rare=2,impute=most-frequent", "impute=-1.5", "hash=22,powers=2", ""]
-        {
+        for text in [
+            "rare=5",
+            "impute=median,cyclic",
+            "rare=2,impute=most-frequent",
+            "impute=-1.5",
+            "hash=22,powers=2",
+            "bins=-0.5/18/65",
+            "",
+        ] {
             assert_eq!(Rules::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Rules::parse("impute=zero").unwrap().to_string(), "impute=0");
-        for wrong in
-            ["rare", "rare=1", "rare=x", "impute=inf", "impute=middle", "median", "hash=0", "powers=1", "stop=/none"]
-        {
+        for wrong in [
+            "rare",
+            "rare=1",
+            "rare=x",
+            "impute=inf",
+            "impute=middle",
+            "median",
+            "hash=0",
+            "powers=1",
+            "bins=3/3",
+            "bins=ten",
+            "stop=/none",
+        ] {
             assert!(Rules::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -67,9 +67,9 @@ pub fn check_rules(model: &Model, format: &str) -> Result<(), ExportError> {
         return unknown(format!("{format} does not multiply columns, as '{a}' and '{b}'"));
     }
     for column in model.header.schema.iter().flat_map(|schema| schema.features()) {
-        if column.hash_bits.is_some() || column.powers.is_some() {
+        if column.hash_bits.is_some() || column.powers.is_some() || !column.bins.is_empty() {
             let name = &column.name;
-            return unknown(format!("{format} knows neither hashes nor powers, as those of column '{name}'"));
+            return unknown(format!("{format} knows no hashes, powers and bins, as those of column '{name}'"));
         }
         if column.rare.is_some() {
             let name = &column.name;

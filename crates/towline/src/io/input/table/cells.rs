@@ -80,7 +80,7 @@ impl<'a> RowWriter<'a> {
         if self.missing.is_number(value) {
             return self.absent(column);
         }
-        let Some(slot) = column.slot else { return Ok(()) };
+        let Some(slot) = column.slot else { return self.bin(column, value) };
         self.value(self.keys[slot], &column.name, value)?;
         if column.powers.is_empty() { Ok(()) } else { self.powers(column, value) }
     }

@@ -45,6 +45,8 @@ pub(crate) struct Column {
     pub(crate) hash_bits: Option<u8>,
     /// Places of its square, cube and so on among the numbers.
     pub(crate) powers: Vec<usize>,
+    /// Edges of the bins of a number that is cut into some.
+    pub(crate) bins: Vec<f64>,
     /// Words of a text that are left out.
     pub(crate) stop: Option<Arc<HashSet<String>>>,
     /// Whether it matters how many rows have each of its features.
@@ -229,6 +231,7 @@ impl Column {
             levels: None,
             hash_bits: None,
             powers: Vec::new(),
+            bins: Vec::new(),
             stop: None,
             is_counted: false,
             slot: None,
@@ -359,7 +362,9 @@ impl Decided {
                 })
             };
             let places = (place(a), place(b));
-            let is_number = |name: &str| self.find(name).is_some_and(|(column, _)| column.kind.is_number());
+            let is_number = |name: &str| {
+                self.find(name).is_some_and(|(column, _)| column.kind.is_number() && column.bins.is_empty())
+            };
             let are_numbers = is_number(a) && is_number(b);
             let slot = are_numbers.then(|| self.slot(format!("{a}*{b}")));
             interactions.pairs.push((places.0, places.1, slot));
@@ -372,18 +377,18 @@ impl Decided {
         let role = if column.kind == Kind::Ignored { Role::Ignored } else { role };
         let number = (role == Role::Feature).then(|| column.number_feature()).flatten();
         let slot = number.map(|number| self.slot(number));
-        let can_mark = slot.is_some() || column.kind == Kind::Category;
+        let can_mark = slot.is_some() || column.kind == Kind::Category || !column.bins.is_empty();
         let is_marked = role == Role::Feature && can_mark && column.absent == Absent::Marked;
         let powers = column.power_features().filter(|_| role == Role::Feature);
         let powers: Vec<usize> = powers.map(|(_, name)| self.slot(name)).collect();
-        let ColumnSchema { name, kind, missing, impute, levels, rare, hash_bits, stop, .. } = column;
+        let ColumnSchema { name, kind, missing, impute, levels, rare, hash_bits, bins, stop, .. } = column;
         let stop = (!stop.is_empty()).then(|| Arc::new(stop.into_iter().collect()));
         let is_counted = match kind {
             Kind::Text(rule) => rule.needs_counts(),
             _ => rare.is_some() && levels.is_none(),
         };
         let levels = levels.map(|levels| Arc::new(levels.into_iter().map(String::into_bytes).collect()));
-        Column { name, role, kind, missing, is_marked, impute, levels, hash_bits, powers, stop, is_counted, slot }
+        Column { name, role, kind, missing, is_marked, impute, levels, hash_bits, powers, bins, stop, is_counted, slot }
     }
 
     /// Columns that are known and not in this file.

@@ -2,7 +2,7 @@
 use super::RowWriter;
 #[cfg(feature = "arrow")]
 use super::mistakes::unlike_its_column;
-use super::mistakes::{CellError, not_utf8};
+use super::mistakes::{CellError, not_finite, not_utf8};
 use crate::input::table::plan::Column;
 use crate::input::table::words;
 use crate::input::table::written::{self, Moment, WEEKDAYS};
@@ -114,6 +114,24 @@ impl RowWriter<'_> {
         for (&slot, power) in column.powers.iter().zip(2..) {
             self.value(self.keys[slot], &column.name, value.powi(power))?;
         }
+        Ok(())
+    }
+
+    /// The bin that a number falls into, from its edge on and below the next one; a column without edges has none.
+    #[cold]
+    pub(super) fn bin(&mut self, column: &Column, value: f64) -> Result<(), CellError> {
+        let edges = column.bins.as_slice();
+        if edges.is_empty() {
+            return Ok(());
+        }
+        if value.is_nan() {
+            return Err(not_finite(&column.name, value));
+        }
+        let above = edges.partition_point(|&edge| edge <= value);
+        let edge = |at: usize| edges.get(at).map_or(String::new(), f64::to_string);
+        let bin = format!("={}..{}", above.checked_sub(1).map_or(String::new(), edge), edge(above));
+        let key = self.feature(&column.name, |name| name.extend_from_slice(bin.as_bytes()))?;
+        self.one(key);
         Ok(())
     }
 
