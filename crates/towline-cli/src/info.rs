@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use towline::budget::Budget;
 use towline::index::IndexManifest;
 use towline::model::Model;
 use towline::objective::Targets;
 use towline::store::manifest::Manifest;
-use towline::store::{BlockStore, DiskStore};
+use towline::store::{BlockStore, DiskStore, table_columns};
 use towline::trainer::StoreFingerprint;
 
 use crate::memory::{self, Memory};
 use crate::top::Top;
-use crate::{schema, show, size};
+use crate::{columns, schema, show, size};
 
 /// Arguments of `towline info`.
 #[derive(clap::Args)]
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// A store with rows of the model's features, such as those of training, which are read twice
     #[arg(long, value_name = "STORE", requires = "top")]
     rows: Option<PathBuf>,
+    /// Say what was found in each column of a table: features, absent cells, examples; the rows are read once
+    #[arg(long)]
+    columns: bool,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
@@ -39,6 +43,9 @@ pub struct Arguments {
 /// Prints what the manifest and the block headers say.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.path.is_file() {
+        if arguments.columns {
+            bail!("--columns is about the rows of a store, and {} is a file", arguments.path.display());
+        }
         return model_info(arguments);
     }
     if arguments.top.is_some() {
@@ -46,12 +53,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let budget = memory::budget(arguments.memory);
     let store = DiskStore::open_within(&arguments.path, &budget)?;
+    if arguments.columns {
+        return column_info(arguments, &store, &budget);
+    }
     let encodings = store.encodings()?;
     if arguments.json {
         show::print(&format!("{}\n", json(&store, &encodings)?))?;
     } else {
         show::print(&text(&store, &encodings))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn column_info(arguments: &Arguments, store: &DiskStore, budget: &Budget) -> anyhow::Result<ExitCode> {
+    let Some(schema) = &store.manifest().schema else {
+        bail!("{}: its rows have no columns; --columns is about stores of tables", store.path().display());
+    };
+    let found = table_columns(store, budget)?;
+    show::print(&match arguments.json {
+        true => format!("{}\n", columns::json(schema, &found)),
+        false => columns::text(schema, &found, store.manifest().rows),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,6 +4,7 @@
 mod allocator;
 mod beside;
 mod cat;
+mod columns;
 mod cv;
 mod destination;
 mod eval;

@@ -75,7 +75,23 @@ fn describe(schema: &Schema, column: &ColumnSchema) -> String {
         () if schema.group.as_ref() == Some(name) => "group, ",
         () => "",
     };
-    let kind = match column.kind {
+    let kind = kind(column.kind);
+    let absent = match (column.impute, column.absent) {
+        (Some(value), _) => format!(", {}{} where absent", by(column.impute_by), show::number(value)),
+        (None, Absent::Zero) if part.is_empty() && column.kind != Kind::Ignored => ", 0 where absent".into(),
+        _ => String::new(),
+    };
+    let rare = match (column.rare, &column.levels) {
+        (Some(rare), Some(levels)) => format!(", {} levels in at least {rare} rows", show::count(levels.len() as u64)),
+        (Some(rare), None) => format!(", levels in at least {rare} rows"),
+        (None, _) => String::new(),
+    };
+    format!("{name}: {part}{kind}{rare}{absent}")
+}
+
+/// What a column holds.
+pub fn kind(kind: Kind) -> String {
+    match kind {
         Kind::Number => "number".to_string(),
         Kind::Amount(_) => "amount".into(),
         Kind::Boolean => "yes or no".into(),
@@ -88,18 +104,7 @@ fn describe(schema: &Schema, column: &ColumnSchema) -> String {
         Kind::List => "list of numbers".into(),
         Kind::Ignored => "left out".into(),
         _ => "empty".into(),
-    };
-    let absent = match (column.impute, column.absent) {
-        (Some(value), _) => format!(", {}{} where absent", by(column.impute_by), show::number(value)),
-        (None, Absent::Zero) if part.is_empty() && column.kind != Kind::Ignored => ", 0 where absent".into(),
-        _ => String::new(),
-    };
-    let rare = match (column.rare, &column.levels) {
-        (Some(rare), Some(levels)) => format!(", {} levels in at least {rare} rows", show::count(levels.len() as u64)),
-        (Some(rare), None) => format!(", levels in at least {rare} rows"),
-        (None, _) => String::new(),
-    };
-    format!("{name}: {part}{kind}{rare}{absent}")
+    }
 }
 
 fn by(impute: ImputeBy) -> &'static str {

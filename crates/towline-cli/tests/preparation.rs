@@ -310,3 +310,28 @@ fn numbers_are_cut_into_bins() {
     let both = bench.run("pack a.csv -o b.tow -q --label y --column age:bins=18/35,powers=2");
     assert!(both.stderr.contains("neither powers nor"), "{}", both.stderr);
 }
+
+#[test]
+fn info_says_what_is_in_columns() {
+    let bench = Workbench::new();
+    let mut text = String::from("price,city,body,y\n");
+    for row in 0..40 {
+        let price = if row % 4 == 0 { String::new() } else { format!("${}", 10 * (row % 4)) };
+        let city = if row % 10 == 0 { "Oslo" } else { "Rome" };
+        text += &format!("{price},{city},one two three word{row} again,{}\n", row % 2);
+    }
+    bench.file("a.csv", text);
+    bench.ok("pack a.csv -o a.tow -q --label y");
+    let shown = bench.ok("info a.tow --columns");
+    let line = |name: &str| shown.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{shown}"));
+    let words = |name: &str| line(name).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words("price"), "price amount 1 25.0 % 10 to 30, mean 20");
+    assert_eq!(words("city"), "city category 2 0.0 % Rome, Oslo");
+    assert!(words("body").contains(" 44 "), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&bench.ok("info a.tow --columns --json")).unwrap();
+    assert_eq!(json["columns"][0]["absent"], 10);
+    assert_eq!(json["columns"][0]["range"]["most"].as_f64().unwrap().round(), 30.0);
+    bench.file("b.svm", "1 1:1\n-1 2:1\n");
+    bench.ok("pack b.svm -o b.tow -q");
+    assert!(bench.run("info b.tow --columns").stderr.contains("stores of tables"));
+}

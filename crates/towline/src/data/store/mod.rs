@@ -26,6 +26,7 @@ mod memory;
 mod read_ahead;
 pub mod scales;
 mod table;
+mod table_columns;
 mod verify;
 pub mod writer;
 
@@ -34,6 +35,7 @@ pub use error::StoreError;
 pub use fingerprint::StoreFingerprint;
 pub use memory::MemoryStore;
 pub use read_ahead::{Lent, ReadAhead};
+pub use table_columns::{Range, TableColumn, table_columns};
 pub use verify::{Fault, verify};
 
 use std::sync::Arc;
