@@ -14,7 +14,10 @@ SESSION = re.compile(r"^```pycon\n(.*?)^```", re.S | re.M)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if SESSION.search(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
 def test_sessions_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*.tow"))
