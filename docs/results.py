@@ -6,11 +6,12 @@
 
 No number on these pages is typed by hand: a row is named by its record and by how it begins.
 """
-import html
 import math
 import pathlib
 import re
 import sys
+
+from figures import Drawing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks/records"
@@ -81,6 +82,8 @@ def page(records):
     text = "# Results\n\nMade by `docs/results.py` from [benchmarks/records](../benchmarks/records); "
     text += "[benchmarks/README.md](../benchmarks/README.md) says how to repeat them.\n"
     text += "Shared machines of two cores: look at the ratios. Records have the versions, the commit and all rows.\n"
+    text += "\n## The most telling ones\nThe worst included.\n\n![How many times as fast as its peers Towline is](results.svg)\n\n"
+    text += front(records, "../")
     for name, record in sorted(records.items()):
         link = f"../benchmarks/records/{record.path.name}"
         text += f"\n## {name}\n{record.title}, {record.date} ([record]({link})).\n"
@@ -106,33 +109,30 @@ def telling(records):
         yield caption, ours.split(";")[0], peer, number, ratio.split(" x")[0], record
 
 
-def front(records):
+def front(records, root=""):
     text = "| what | Towline | peer | times as fast | record |\n| --- | --- | --- | --- | --- |\n"
     for caption, ours, peer, _, ratio, record in telling(records):
-        text += shown([caption, ours, peer, ratio, f"[{record.name}](benchmarks/records/{record.path.name})"])
+        text += shown([caption, ours, peer, ratio, f"[{record.name}]({root}benchmarks/records/{record.path.name})"])
     return text
 
 
 def picture(records):
-    """Bars on a logarithmic scale, from a sixteenth to 64 times."""
+    """Bars on a logarithmic scale, from a sixteenth to 64 times, each under its caption."""
     rows = list(telling(records))
-    width, label, height, top = 1100, 650, 26, 34
-    place = lambda ratio: label + (width - label - 60) * (math.log2(ratio) + 4) / 10
-    tall = top + height * len(rows) + 16
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{tall}" font-family="sans-serif" '
-           'font-size="13">', f'<rect width="{width}" height="{tall}" fill="white"/>',
-           f'<text x="12" y="18" font-weight="bold">How many times as fast as its peer Towline is</text>']
-    for ratio, name in ((1 / 16, "1/16"), (1 / 4, "1/4"), (1, "1"), (4, "4"), (16, "16"), (64, "64")):
-        x = place(ratio)
-        out.append(f'<line x1="{x:.1f}" y1="{top - 8}" x2="{x:.1f}" y2="{tall - 8}" stroke="#ddd"/>')
-        out.append(f'<text x="{x:.1f}" y="{top - 12}" text-anchor="middle" fill="#666">{name}</text>')
+    drawing = Drawing(820, 44 + 42 * len(rows))
+    place = lambda ratio: 20 + 720 * (math.log2(ratio) + 4) / 10
+    for ratio, name in ((1 / 16, "1/16"), (1 / 4, "1/4"), (1, "as fast"), (4, "4 times"), (16, "16"), (64, "64")):
+        for number in range(len(rows)):
+            y = 36 + 42 * number
+            drawing.path([(place(ratio), y + 15), (place(ratio), y + 33)], "line", arrow=False, width=1.6 if ratio == 1 else 0.5)
+        drawing.text(place(ratio), 18, name, "soft", 12.5)
     for number, (caption, _, _, ratio, text, _) in enumerate(rows):
-        y, (low, high) = top + height * number, sorted((place(1), place(ratio)))
-        colour = "#2b6cb0" if ratio >= 1 else "#c05621"
-        out.append(f'<text x="{label - 14}" y="{y + 17}" text-anchor="end">{html.escape(caption)}</text>')
-        out.append(f'<rect x="{low:.1f}" y="{y + 4}" width="{high - low:.1f}" height="{height - 8}" fill="{colour}"/>')
-        out.append(f'<text x="{high + 6:.1f}" y="{y + 17}">{html.escape(text)}</text>')
-    return "\n".join(out) + "\n</svg>\n"
+        y, (low, high) = 36 + 42 * number, sorted((place(1), place(ratio)))
+        colour = "blue" if ratio >= 1 else "orange"
+        drawing.text(20, y + 11, caption, "ink", 12.5, "start")
+        drawing.bar(low, y + 17, high - low, 14, colour)
+        drawing.text(high + 6, y + 28.5, text, colour, 12.5, "start", bold=True)
+    return drawing.svg()
 
 
 def main():
