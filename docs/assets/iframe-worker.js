@@ -35,3 +35,14 @@ if (location.protocol === "file:") {
   }
   window.IFrameWorker = window.Worker = IFrameWorker
 }
+
+// People search for options as they type them. To the index a leading dash means "not", so it goes; 2 is the theme's number for a query.
+{
+  const { prototype } = window.Worker
+  const { postMessage } = prototype
+  prototype.postMessage = function (message, ...more) {
+    const isQuery = message && message.type === 2 && typeof message.data === "string"
+    const sent = isQuery ? { ...message, data: message.data.replace(/(^|\s)-+/g, "$1") } : message
+    return postMessage.call(this, sent, ...more)
+  }
+}

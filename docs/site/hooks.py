@@ -70,7 +70,8 @@ def on_page_markdown(markdown, page, config, files):
         # Tables of measurements would crowd out the pages about them.
         page.meta["search"] = {"exclude": True}
     elif place.startswith(("decisions/", "project/")):
-        page.meta["search"] = {"boost": 0.5}
+        # Those who search look for how before they look for why.
+        page.meta["search"] = {"boost": 0.1}
     if place == "index.md":
         page.meta["hide"] = ["navigation", "toc"]
     return links.for_python(FIGURE.sub(lambda match: figure(match, place), text))
@@ -83,4 +84,4 @@ def figure(match, place):
         return match[0]
     drawing = re.sub(r"<style>.*?</style>\s*", "", path.read_text(encoding="utf-8"), flags=re.S)
     drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{match[1]}" class="figure" ', 1)
-    return "<figure>" + re.sub(r"\n\s*", "", drawing) + "</figure>"
+    return "<figure data-search-exclude>" + re.sub(r"\n\s*", "", drawing) + "</figure>"
