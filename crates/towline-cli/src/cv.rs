@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Let rows of one group (qid:, or --group COLUMN) go to different folds
     #[arg(long)]
     split_groups: bool,
-    /// Divide the rows into folds so many times, each time anew
+    /// Number of repetitions, each with new folds
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
     /// Folds in the order of the input, such as time: each is tested by the rows that come after those it was trained on

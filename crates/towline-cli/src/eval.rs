@@ -96,7 +96,7 @@ pub fn judge(
     })?;
     show::notes(&scores.remarks());
     if rows == 0 {
-        bail!("{input}: no rows to judge the model by");
+        bail!("{input}: no rows to evaluate the model on");
     }
     if known == 0 && !targets.are_numbers() {
         let names: Vec<&str> = targets.names().iter().take(20).map(String::as_str).collect();

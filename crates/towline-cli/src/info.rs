@@ -21,7 +21,7 @@ use crate::{columns, schema, show, size};
 pub struct Arguments {
     /// The store or model to look at
     path: PathBuf,
-    /// List so many features of a model with the weights that matter most: by |weight| times the deviation of the feature's
+    /// List this many features of a model with the weights that matter most: by |weight| times the deviation of the feature's
     /// values, if --rows tells it, else by |weight|
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,

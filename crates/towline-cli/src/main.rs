@@ -57,21 +57,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Pack tables into a block store, once, for fast reading ever after
+    /// Convert tables to a block store, once, which is fast to read
     Pack(pack::Arguments),
     /// Print what the columns of a table are taken for, as a file to edit
     Schema(schema::Arguments),
     /// Train a model to a certified distance from the optimum
     Train(Box<train::Arguments>),
-    /// Compare values of C, or losses, by rows that are held out
+    /// Compare values of C, or losses, by k-fold cross-validation
     Cv(Box<cv::Arguments>),
-    /// Train models along a path of penalties, each starting from the one before
+    /// Train a regularization path, each model warm-started from the one before
     Path(Box<path::Arguments>),
     /// Index a store, so that training with --truncate reads only the rows that matter
     Index(index::Arguments),
     /// Write the labels that a model predicts
     Predict(predict::Arguments),
-    /// Judge a model by labelled rows
+    /// Evaluate a model on labelled rows
     Eval(eval::Arguments),
     /// Show where every byte of a training run would go
     Plan(plan::Arguments),

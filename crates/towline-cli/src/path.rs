@@ -29,7 +29,7 @@ use table::Table;
 #[group(id = "path")]
 #[command(
     mut_arg("output", |argument| argument.value_name("FOLDER").help("The folder for models and table [default: the name of the data with the ending .path]")),
-    mut_arg("c", |argument| argument.help("The weight of the losses against the penalty: one for a path of lambdas; a list like 0.1,1,10 or a range like 0.01..1000 is the path itself")),
+    mut_arg("c", |argument| argument.help("Inverse regularization strength: one for a path of lambdas; a list like 0.1,1,10 or a range like 0.01..1000 is the path itself")),
     mut_arg("lambda", |argument| argument.hide(true)),
     mut_arg("warm_start", |argument| argument.hide(true)),
     mut_arg("test_every", |argument| argument.hide(true)),

@@ -27,7 +27,7 @@ pub struct Arguments {
     memory: Option<Memory>,
     #[command(flatten)]
     penalty: PenaltyArguments,
-    /// Plan for this loss: with penalties that make zeros, those with kinks are solved in another way than others
+    /// Plan for this loss: with sparse penalties, non-smooth ones are solved in another way
     #[arg(long, default_value = "hinge")]
     loss: String,
     /// Plan for this solver
@@ -36,10 +36,10 @@ pub struct Arguments {
     /// Plan for an intercept that is free of the penalty
     #[arg(long)]
     intercept: bool,
-    /// Plan for so many models that train together, such as one per class
+    /// Plan for this many models that train together, such as one per class
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     models: u64,
-    /// Plan for so many outputs in one objective, such as the classes of softmax [default: the targets of a row]
+    /// Plan for this many outputs in one objective, such as the classes of softmax [default: the targets of a row]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     outputs: Option<u16>,
     /// Plan for all classes of the store, told apart in this way

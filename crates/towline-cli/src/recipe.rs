@@ -19,10 +19,10 @@ pub struct RecipeArguments {
     /// Rows that a query of the index is to find
     #[arg(help_heading = "Solver", long, value_name = "N", default_value_t = IndexedOptions::default().wanted, value_parser = clap::value_parser!(u64).range(1..))]
     query_rows: u64,
-    /// How the problem of the rows in memory is solved
+    /// The solver of the subproblem in memory
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = method::solver())]
     solver: Solver,
-    /// Whether late passes out of core leave features out that stay 0, for the penalties l1 and elastic-net
+    /// Feature screening out of core, for the penalties l1 and elastic-net: late passes leave out features that stay 0
     #[arg(help_heading = "Solver", long, value_enum, default_value_t = WorkingSet::Auto)]
     working_set: WorkingSet,
 }

@@ -28,7 +28,7 @@ pub struct StreamArguments {
     /// Learn from the rows as they come, in one pass; '-' is standard input
     #[arg(long)]
     pub stream: bool,
-    /// Write the model every so many rows (100000), seconds (60s) or minutes (5m)
+    /// How often to write the model: after this many rows (100000), seconds (60s) or minutes (5m)
     #[arg(long, requires = "stream", value_name = "ROWS|TIME", value_parser = save_every)]
     save_every: Option<SaveEvery>,
     /// At the end of the file, wait for more

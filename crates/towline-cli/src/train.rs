@@ -49,10 +49,10 @@ pub struct Arguments {
     /// The model to write [default: the name of the data with the ending .towm]
     #[arg(long, short, value_name = "MODEL")]
     pub output: Option<PathBuf>,
-    /// Labelled rows to judge the model by at the end
+    /// Labelled rows to evaluate the model on at the end
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
-    /// The weight of the losses against the regularizer: large for little regularization
+    /// Inverse regularization strength, as in LIBLINEAR: large for little regularization
     #[arg(short = 'C', short_alias = 'c', default_value = "1", value_parser = grid::parse)]
     pub c: Grid,
     #[command(flatten)]
@@ -70,12 +70,12 @@ pub struct Arguments {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
-    /// How to train: exactly (auto, sbm, bmd, da-bcd, ibcd, trunc), or as papers do that compare with it
+    /// The method: an exact one (auto, sbm, bmd, da-bcd, ibcd, trunc), or a published baseline
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = method::method())]
     method: Method,
     #[command(flatten)]
     recipe: RecipeArguments,
-    /// Calibrate probabilities on so many folds: other models are trained first, each without the rows of a fold
+    /// Calibrate probabilities on this many folds: other models are trained first, each without the rows of a fold
     #[arg(help_heading = "Probabilities", long, value_name = "FOLDS", value_parser = clap::value_parser!(u32).range(2..=1000))]
     calibrate: Option<u32>,
     /// How scores become probabilities: platt (a sigmoid) or isotonic (any curve that never falls, for many rows)
@@ -90,13 +90,13 @@ pub struct Arguments {
     /// Which row is visited next
     #[arg(help_heading = "Solver", long, value_enum, default_value_t = OrderChoice::Auto)]
     order: OrderChoice,
-    /// The part of the resident rows that stays when new blocks come
+    /// Fraction of the rows in memory that stays cached when new blocks come
     #[arg(help_heading = "Solver", long, default_value_t = 0.5, value_parser = share)]
     cache_share: f64,
     /// How the rows that stay are chosen
     #[arg(help_heading = "Solver", long, value_enum, default_value_t = SelectionChoice::Gradient)]
     selection: SelectionChoice,
-    /// Sweeps over the resident rows before the next blocks come: a number, or auto, as long as they pay
+    /// Epochs over the rows in memory before the next blocks come: a number, or auto, while they pay
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = rounds)]
     rounds: Rounds,
     /// Parts of the rows in memory that are visited at the same time, each with a copy of the weights, for one output
@@ -122,7 +122,7 @@ pub struct Arguments {
     /// Write a line of JSON per step to this file
     #[arg(help_heading = "Reporting", long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Score the test rows every so many seconds of training (0: at every step) and write that to the trace
+    /// Seconds of training between two scores of the test rows, which go to the trace (0: at every step)
     #[arg(help_heading = "Reporting", long, value_name = "SECONDS", requires = "trace", requires = "test")]
     test_every: Option<f64>,
     /// Show no progress and no summary
