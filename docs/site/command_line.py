@@ -46,7 +46,7 @@ def page(name):
 
 
 def options(body):
-    """A definition for each option; text that is none, such as examples, stays as it is."""
+    """A heading for each option, so that search knows it; text that is none, such as examples, stays as it is."""
     out, name, lines = [], None, []
     for line in [*body.split("\n"), "  -"]:
         match = OPTION.match(line)
@@ -54,22 +54,21 @@ def options(body):
             lines.append(line)
             continue
         if name:
-            out.append(definition(name, lines))
+            out.append(option(name, lines))
         elif any(map(str.strip, lines)):
             out.append("```text\n" + "\n".join(lines).strip("\n") + "\n```\n")
         name, lines = match[1], []
     return "\n".join(out)
 
 
-def definition(name, lines):
+def option(name, lines):
     long = re.search(r"--([\w-]+)|-(\w)|<(\w+)", name)
     anchor = next(filter(None, long.groups())).lower() if long else name.strip("[]<>.").lower()
     flags, _, value = name.partition(" <")
     shown = f"<code>{html.escape(flags)}</code>"
     if value:
         shown += f" <code class=\"value\">&lt;{html.escape(value)}</code>"
-    parts = paragraphs(lines) or [""]
-    return f'<span id="{anchor}" class="option">{shown}</span>\n:   ' + "\n\n    ".join(parts) + "\n"
+    return f"#### {shown} {{ #{anchor} .option }}\n\n" + "\n\n".join(paragraphs(lines)) + "\n"
 
 
 def paragraphs(lines):
@@ -81,7 +80,7 @@ def paragraphs(lines):
             values = re.findall(r"^- (\S+?):? +(.*(?:\n {2,}.*)*)|^- (\S+)$", part, re.M)
             items = [f"- `{(name or alone).rstrip(':')}`" + (f": {sentences(about)}" if about else "")
                      for name, about, alone in values]
-            found.append("\n    ".join(items))
+            found.append("\n".join(items))
         elif part.startswith("[") and found and not found[-1].startswith("- "):
             found[-1] += " " + sentences(part)
         elif part:
