@@ -77,11 +77,11 @@ pub(crate) use engine::{classes, residents, targets};
 pub mod trainer {
     pub use crate::engine::{
         Centre, Certificate, Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Cost, Duals, Left, Observer,
-        OwnLoss, PathState, Plan, RowFilter, Selection, Solver, Start, Status, Step, Task, TrainError, TrainOptions,
+        OwnParts, PathState, Plan, RowFilter, Selection, Solver, Start, Status, Step, Task, TrainError, TrainOptions,
         Trained, WarmState, WeightsNow, without_training,
     };
     pub use crate::methods::auto::{
-        Choice, EachPoint, LambdaMax, lambda_max, path, train, train_all, train_by_newton, train_own_loss,
+        Choice, EachPoint, LambdaMax, lambda_max, path, train, train_all, train_by_newton, train_own,
     };
     pub use crate::store::StoreFingerprint;
 }

@@ -57,7 +57,7 @@ fn every_loss_and_regularizer_is_the_objective_of_the_parts() {
     let groups = GroupMap::new((0..=columns as u32).map(|j| j / 3).collect(), vec![1.0; columns / 3 + 1]).unwrap();
     for &loss in towline::loss::ALL {
         let rows = if loss.is_classification() { &classes } else { &targets };
-        for regularizer in Regularizer::ALL {
+        for &regularizer in Regularizer::ALL {
             let needs_several = regularizer == Regularizer::Nuclear;
             if needs_several || regularizer == Regularizer::None {
                 continue;

@@ -6,13 +6,13 @@ use crate::front::{dense, libsvm, scratch};
 use towline::budget::Budget;
 use towline::cv::{self, Folds};
 use towline::input::{self, Input, Progress, ReadOptions};
-use towline::loss::{AnyLoss, Hinge, Loss};
+use towline::loss::AnyLoss;
 use towline::model::{Model, ModelError};
 use towline::objective::Objective;
 use towline::stop::Stop;
 use towline::store::MemoryStore;
 use towline::stream::{self, StreamOptions, StreamReport, Watch};
-use towline::trainer::{self, Observer, PathState, Status, Step, Task, TrainError, TrainOptions, WeightsNow};
+use towline::trainer::{self, Observer, PathState, Status, Step, Task, TrainOptions, WeightsNow};
 use towline::{Fit, FitError, Regularizer, pack};
 
 /// Keeps what is said.
@@ -149,67 +149,6 @@ fn validation_is_that_of_the_parts() {
     assert!(error.contains("no score in common"), "{error}");
     let error = fit.cross_validate().folds(1000).run(&rows).unwrap_err().to_string();
     assert!(error.contains("cannot be divided into 1000 folds"), "{error}");
-}
-
-/// The hinge loss as a program outside the library would have it.
-#[derive(Clone, Copy)]
-struct Outside(Hinge);
-
-impl Loss for Outside {
-    fn value(&self, y: f64, z: f64) -> f64 {
-        self.0.value(y, z)
-    }
-
-    fn slope(&self, y: f64, z: f64) -> f64 {
-        self.0.slope(y, z)
-    }
-
-    fn conjugate(&self, y: f64, u: f64) -> f64 {
-        self.0.conjugate(y, u)
-    }
-
-    fn dual_bounds(&self, y: f64, c: f64) -> (f64, f64) {
-        self.0.dual_bounds(y, c)
-    }
-
-    fn curvature(&self) -> f64 {
-        self.0.curvature()
-    }
-
-    fn dual_step(&self, y: f64, z: f64, beta: f64, q: f64, c: f64) -> f64 {
-        self.0.dual_step(y, z, beta, q, c)
-    }
-
-    fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
-        self.0.gap(y, z, beta, c)
-    }
-}
-
-#[test]
-fn a_loss_from_outside_has_the_optimum_of_its_twin_inside() {
-    let folder = scratch("own-loss");
-    libsvm(&folder.join("train.svm"), 3000);
-    let store = pack(folder.join("train.svm")).block_bytes(8 << 10).to(folder.join("train.tow")).unwrap();
-    for (regularizer, tolerance) in [(Regularizer::L2, 1e-4), (Regularizer::L1, 1e-3)] {
-        let fit = Fit::new().penalty(regularizer).bias(1.0).tolerance(tolerance);
-        let refused = fit.clone().memory(1).run_own_loss(Outside(Hinge), &store, &mut ()).unwrap_err();
-        let FitError::Train(TrainError::Budget(refused)) = refused else { panic!("{refused}") };
-        // Out of core and in memory.
-        for bytes in [refused.least_bytes + refused.least_bytes / 4, 64 << 20] {
-            let fit = fit.clone().memory(bytes);
-            let own = fit.run_own_loss(Outside(Hinge), &store, &mut ()).unwrap().remove(0);
-            let same = fit.loss(AnyLoss::Hinge(Hinge)).solver(trainer::Solver::Dual).run(&store).unwrap();
-            let (certificate, best) = (own.certificate, same.objective_value());
-            assert!(own.status == Status::Converged && certificate.relative_gap() <= tolerance, "{certificate:?}");
-            assert!((certificate.objective - best).abs() <= tolerance * best, "{certificate:?} {best}");
-            assert_eq!(own.cost.passes > 1, bytes < 64 << 20, "{} passes in {bytes} bytes", own.cost.passes);
-        }
-    }
-    let error = Fit::softmax().run_own_loss(Outside(Hinge), &dense(30, true), &mut ()).unwrap_err().to_string();
-    assert!(error.contains("one output"), "{error}");
-    let error = Fit::hinge().run_own_loss(Outside(Hinge), &store, &mut ()).unwrap_err().to_string();
-    assert!(error.contains("leave it out"), "{error}");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 struct Nobody;

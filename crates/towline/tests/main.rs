@@ -19,6 +19,7 @@ mod newton;
 mod odd;
 mod output_agreement;
 mod outputs;
+mod own_parts;
 mod parts;
 mod path;
 mod penalties;

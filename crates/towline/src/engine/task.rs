@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::engine::TrainError;
 use crate::engine::duals::checkpoint::CheckpointFile;
 use crate::engine::duals::{Duals, Start};
-use crate::engine::problem::own_loss::OwnLoss;
+use crate::engine::problem::own::OwnParts;
 use crate::objective::Objective;
 
 /// One of the models that train together on each loaded block.
@@ -24,14 +24,14 @@ pub struct Task {
     pub start_weights: Vec<f64>,
     /// Where the dual variables are kept while training, at least once a pass.
     pub checkpoint: Option<CheckpointFile>,
-    /// A loss in place of that of the objective, which `train_own_loss` puts here.
-    pub own_loss: Option<OwnLoss>,
+    /// What stands in place of loss or penalty of the objective, which `train_own` puts here.
+    pub own: Option<OwnParts>,
 }
 
 impl Task {
     /// All rows, from the beginning.
     pub fn new(objective: Objective) -> Self {
-        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None, own_loss: None }
+        Task { objective, rows: None, start: None, start_weights: Vec::new(), checkpoint: None, own: None }
     }
 
     /// The same model, from these weights and dual variables on.

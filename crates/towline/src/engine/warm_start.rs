@@ -27,7 +27,7 @@ impl WarmState {
             start: Some(Start::Left(self.left.clone(), task.objective.c / self.c)),
             start_weights: Vec::new(),
             checkpoint: task.checkpoint.clone(),
-            own_loss: task.own_loss.clone(),
+            own: task.own.clone(),
         }
     }
 }

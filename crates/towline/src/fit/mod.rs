@@ -18,6 +18,7 @@ mod losses;
 mod method;
 mod notes;
 mod objective;
+mod own;
 mod packing;
 mod path;
 mod prepared;

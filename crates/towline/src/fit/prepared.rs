@@ -4,18 +4,15 @@ use std::path::Path;
 use super::Fit;
 use super::begin::{self, State};
 use super::data::Data;
-use super::error::{FitError, refuse};
+use super::error::FitError;
 use super::fitted::Fitted;
 use super::notes;
 use super::objective::Constant;
 use super::recipe::Recipe;
 use super::scores::Scores;
-use super::settings::Setting;
 use crate::budget::{Budget, Reservation};
 use crate::engine::{Observer, Solver, Task, TrainOptions, Trained};
 use crate::input::ReadOptions;
-use crate::loss::Loss;
-use crate::methods::auto::train_own_loss;
 use crate::model::calibration::Calibration;
 use crate::model::{Header, Model, ModelWriter, Reporting};
 use crate::objective::Objective;
@@ -39,7 +36,7 @@ pub struct Prepared {
 pub struct Run<'a> {
     prepared: &'a Prepared,
     /// None where the trainer knows no tasks.
-    options: Option<TrainOptions>,
+    pub(super) options: Option<TrainOptions>,
     _paid: Vec<Reservation>,
 }
 
@@ -88,32 +85,6 @@ impl Fit {
         prepared.calibrate(observer)?;
         let trained = prepared.begin_aloud(observer)?.train(observer)?;
         prepared.fitted(trained)
-    }
-
-    /// Trains with a loss of your own, by dual coordinate descent. What labels are follows from [`task`](Fit::task) and
-    /// from themselves; there is one output, or one for each class. Weights are by column, that of the constant feature
-    /// last.
-    ///
-    /// There is no model to save: its file could not name the loss.
-    pub fn run_own_loss<L: Loss>(
-        &self,
-        loss: L,
-        data: impl Into<Data>,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<Trained>, FitError> {
-        let fit = self.clone().solver(Solver::Dual);
-        if let Some(name) = self.first_set(&[Setting::Loss, Setting::Solver, Setting::Truncate, Setting::Calibrate]) {
-            return refuse(format!("`{name}` has no meaning where the loss is your own; leave it out"));
-        }
-        let prepared = fit.prepare(data)?;
-        if prepared.objective.width() > 1 {
-            return refuse("a loss of your own has one output; leave `multiclass` out");
-        }
-        if !matches!(prepared.recipe, Recipe::Blocks) {
-            return refuse("a loss of your own needs an exact method for convex problems; leave `method` out");
-        }
-        let options = prepared.begin()?.options.unwrap_or_else(|| TrainOptions::new(prepared.objective.clone()));
-        Ok(train_own_loss(prepared.data.store(), loss, options, &prepared.budget, observer)?)
     }
 
     /// Fits a model and writes it to a file, without ever holding it in memory beside the weights. The state of the run

@@ -1,70 +1,14 @@
 //! Which penalty, from what was asked for.
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use super::data::Data;
 use super::error::{FitError, refuse};
 use crate::budget::Budget;
 use crate::group_file::read_groups;
-use crate::penalty::{AnyPenalty, GroupMap};
+use crate::penalty::{AnyPenalty, GroupMap, PenaltyParameters};
 use crate::store::DiskStore;
 
-/// The regularizer R of `R(w) + C Σ L`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Regularizer {
-    /// λ/2 ‖w‖², ridge.
-    #[default]
-    L2,
-    /// λ‖w‖₁, the lasso.
-    L1,
-    /// λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²).
-    ElasticNet,
-    /// The group lasso.
-    Group,
-    /// The sum of singular values, for several outputs in one objective.
-    Nuclear,
-    /// None.
-    None,
-}
-
-impl Regularizer {
-    /// Each of them.
-    pub const ALL: [Regularizer; 6] = [
-        Regularizer::L2,
-        Regularizer::L1,
-        Regularizer::ElasticNet,
-        Regularizer::Group,
-        Regularizer::Nuclear,
-        Regularizer::None,
-    ];
-
-    /// The name that it is chosen by.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Regularizer::L2 => "l2",
-            Regularizer::L1 => "l1",
-            Regularizer::ElasticNet => "elastic-net",
-            Regularizer::Group => "group",
-            Regularizer::Nuclear => "nuclear",
-            Regularizer::None => "none",
-        }
-    }
-}
-
-impl FromStr for Regularizer {
-    type Err = FitError;
-
-    fn from_str(name: &str) -> Result<Self, FitError> {
-        match Regularizer::ALL.into_iter().find(|known| known.name() == name) {
-            Some(found) => Ok(found),
-            // The list of the library's own error.
-            None => Err(AnyPenalty::from_name(name, 1.0, 0.5, None)
-                .err()
-                .map_or_else(|| FitError::Settings(format!("there is no penalty '{name}'")), FitError::from)),
-        }
-    }
-}
+pub use crate::penalty::Regularizer;
 
 /// Which features form the groups of the group lasso.
 #[derive(Clone, Debug)]
@@ -108,6 +52,13 @@ pub(super) struct PenaltySettings {
 const LARGEST_GROUP_FILE: u64 = 1 << 30;
 
 impl PenaltySettings {
+    /// Whether any of it was asked for.
+    pub fn is_set(&self) -> bool {
+        let PenaltySettings { regularizer, lambda, l1_ratio, groups, non_negative } = self;
+        let has_parameter = lambda.is_some() || l1_ratio.is_some() || groups.is_some();
+        *regularizer != Regularizer::default() || has_parameter || *non_negative
+    }
+
     /// The penalty, for the columns of `data` and this many outputs in one objective.
     pub fn penalty(&self, outputs: usize, data: &Data, budget: &Budget) -> Result<AnyPenalty, FitError> {
         let name = self.regularizer.name();
@@ -135,7 +86,7 @@ impl PenaltySettings {
             None => None,
         };
         let (lambda, l1_ratio) = (self.lambda.unwrap_or(1.0), self.l1_ratio.unwrap_or(0.5));
-        let penalty = AnyPenalty::from_name(name, lambda, l1_ratio, groups)?.for_outputs(outputs);
+        let penalty = self.regularizer.with(PenaltyParameters { lambda, l1_ratio, groups })?.for_outputs(outputs);
         Ok(if self.non_negative { penalty.non_negative()? } else { penalty })
     }
 }

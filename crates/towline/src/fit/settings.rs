@@ -7,6 +7,7 @@ use super::begin::Begin;
 pub(super) enum Setting {
     C,
     Loss,
+    Penalty,
     ClassWeight,
     Tolerance,
     Order,
@@ -30,6 +31,7 @@ impl Setting {
         match self {
             Setting::C => "c",
             Setting::Loss => "loss",
+            Setting::Penalty => "penalty",
             Setting::ClassWeight => "class_weight",
             Setting::Tolerance => "tolerance",
             Setting::Order => "order",
@@ -55,6 +57,7 @@ impl Fit {
         match setting {
             Setting::C => self.c.is_some(),
             Setting::Loss => self.goal.loss.is_some() || self.goal.wrong_loss.is_some(),
+            Setting::Penalty => self.goal.penalty.is_set(),
             Setting::ClassWeight => !self.goal.class_weights.is_empty(),
             Setting::Tolerance => self.tolerance.is_some(),
             Setting::Order => self.order.is_some(),

@@ -16,7 +16,7 @@ use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses};
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
-use crate::penalty::{AnyPenalty, Penalty};
+use crate::penalty::Penalty;
 use crate::solver::RowState;
 
 /// What is scanned: weights, the sum over rows that the scan makes anew, and what weights cost.
@@ -26,7 +26,7 @@ pub struct Scanned<'a> {
     /// The sum of rows, each times its balanced dual variable.
     pub v: &'a mut [f64],
     /// R.
-    pub penalty: &'a AnyPenalty,
+    pub penalty: &'a dyn Penalty,
     /// The value of the constant feature, which is the last one.
     pub bias: f64,
     /// Whether its weight is free of the penalty.

@@ -17,54 +17,17 @@ use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use crate::loss::{Loss, LossVisitor};
 use crate::objective::{Multiclass, Targets};
-use crate::penalty::{AnyPenalty, Group as GroupPenalty, GroupMap, GroupShrinkage, NuclearShrinkage, SoftThreshold};
+use crate::penalty::{
+    CoordinatePenalty, Group, GroupMap, GroupShrinkage, LazyProx, MatrixProx, NuclearShrinkage, Penalty,
+    ProxByCoordinate, SoftThresholding, Structure,
+};
 
-/// What a task asks for, trained by rows.
-pub fn problem_by_rows(task: &Task, columns: usize, how: ByRowsIn, budget: &Budget) -> Box<dyn Problem> {
-    let objective = &task.objective;
-    match (&objective.targets, objective.targets.multiclass()) {
-        (Targets::Several { .. }, _) => joint(SquaredTargets, task, columns, budget),
-        (_, Some(Multiclass::CrammerSinger)) => joint(OfClass(CrammerSinger), task, columns, budget),
-        (_, Some(Multiclass::Softmax)) => joint(OfClass(Softmax), task, columns, budget),
-        (_, Some(Multiclass::OneVsRest) | None) => {
-            let with = WithLoss { task, columns, how };
-            match &task.own_loss {
-                Some(own) => own.0.problem(with),
-                None => objective.loss.visit(with),
-            }
-        }
-    }
-}
-
-/// All outputs in one objective, with the penalty that the task asks for.
-fn joint<M: JointLoss>(loss: M, task: &Task, columns: usize, budget: &Budget) -> Box<dyn Problem> {
-    let objective = task.objective.clone();
-    if objective.is_plain_l2() {
-        let plain = Plain::new(columns, objective.width(), objective.bias);
-        return Box::new(Joint::new(loss, plain, objective, Some(budget)));
-    }
-    let curvature = loss.curvature();
-    match &task.objective.penalty {
-        AnyPenalty::Group(group) => {
-            let lazy = GroupShrinkage::new(group.clone(), 1.0);
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
-        }
-        AnyPenalty::Nuclear(nuclear) => {
-            let lazy = NuclearShrinkage::new(*nuclear, 1.0);
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
-        }
-        _ => {
-            let lazy = SoftThreshold::IDENTITY;
-            Box::new(Joint::new(loss, Proximal::new(columns, task, curvature, lazy), objective, Some(budget)))
-        }
-    }
-}
-
-/// A problem of one output.
-pub struct WithLoss<'a> {
-    task: &'a Task,
-    columns: usize,
-    how: ByRowsIn,
+/// What a problem by rows is made for.
+pub struct Wanted<'a> {
+    pub task: &'a Task,
+    pub columns: usize,
+    pub how: ByRowsIn,
+    pub budget: &'a Budget,
 }
 
 /// How the rows of one output with ½‖w‖² are visited.
@@ -77,11 +40,50 @@ pub enum ByRowsIn {
     Parts(u32, Arc<ThreadPool>),
 }
 
-impl LossVisitor for WithLoss<'_> {
+/// What a task asks for, trained by rows.
+pub fn problem_by_rows(wanted: Wanted) -> Box<dyn Problem> {
+    match &wanted.task.own {
+        Some(own) => own.0.problem(wanted),
+        None => with_loss(wanted.task, ListedPenalty(wanted)),
+    }
+}
+
+/// Code that is compiled for each loss of one output, and for each of several.
+pub trait OutputVisitor {
+    /// Called for one output.
+    fn one<L: Loss>(self, loss: L) -> Box<dyn Problem>;
+
+    /// Called for several in one objective.
+    fn several<M: JointLoss>(self, loss: M) -> Box<dyn Problem>;
+}
+
+/// Calls the visitor with the loss of the task.
+pub fn with_loss(task: &Task, visitor: impl OutputVisitor) -> Box<dyn Problem> {
+    let objective = &task.objective;
+    match (&objective.targets, objective.targets.multiclass()) {
+        (Targets::Several { .. }, _) => visitor.several(SquaredTargets),
+        (_, Some(Multiclass::CrammerSinger)) => visitor.several(OfClass(CrammerSinger)),
+        (_, Some(Multiclass::Softmax)) => visitor.several(OfClass(Softmax)),
+        (_, Some(Multiclass::OneVsRest) | None) => objective.loss.visit(OneOutput(visitor)),
+    }
+}
+
+struct OneOutput<V>(V);
+
+impl<V: OutputVisitor> LossVisitor for OneOutput<V> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: Loss>(self, loss: L) -> Self::Out {
-        let WithLoss { task, columns, how } = self;
+        self.0.one(loss)
+    }
+}
+
+/// The penalty that the task names.
+pub struct ListedPenalty<'a>(pub Wanted<'a>);
+
+impl OutputVisitor for ListedPenalty<'_> {
+    fn one<L: Loss>(self, loss: L) -> Box<dyn Problem> {
+        let Wanted { task, columns, ref how, .. } = self.0;
         let objective = task.objective.clone();
         if objective.is_plain_l2() {
             let bias = objective.bias;
@@ -90,27 +92,69 @@ impl LossVisitor for WithLoss<'_> {
                 ByRowsIn::LittleMemory => Box::new(Single::new(loss, Lean::new(columns, bias), objective)),
                 ByRowsIn::OnePart => Box::new(Single::new(loss, identity(), objective)),
                 ByRowsIn::Parts(parts, threads) => {
-                    let solver = ByParts::new(parts as usize, columns, bias, threads);
+                    let solver = ByParts::new(*parts as usize, columns, bias, threads.clone());
                     Box::new(Single::solved_by(solver, loss, identity(), objective))
                 }
             };
         }
-        let curvature = loss.curvature();
-        match &task.objective.penalty {
-            AnyPenalty::Group(group) => {
-                let lazy = GroupShrinkage::new(group.clone(), 1.0);
-                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
-            }
-            AnyPenalty::Nuclear(nuclear) => {
+        let penalty = Box::new(objective.penalty.clone());
+        match task.objective.penalty.structure() {
+            Structure::Coordinates(terms) => self.0.one(loss, SoftThresholding::new(terms, 1.0), penalty),
+            Structure::Groups(group) => self.0.one(loss, GroupShrinkage::new(group.clone(), 1.0), penalty),
+            Structure::Matrix(nuclear) => {
                 // The one singular value of a vector is its length: all features are one group.
-                let group = GroupPenalty { lambda: nuclear.lambda, groups: GroupMap::whole(columns + 1) };
-                let lazy = GroupShrinkage::new(group, 1.0);
-                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
-            }
-            _ => {
-                let lazy = SoftThreshold::IDENTITY;
-                Box::new(Single::new(loss, Proximal::new(columns, task, curvature, lazy), objective))
+                let group = Group { lambda: nuclear.lambda, groups: GroupMap::whole(columns + 1) };
+                self.0.one(loss, GroupShrinkage::new(group, 1.0), penalty)
             }
         }
+    }
+
+    fn several<M: JointLoss>(self, loss: M) -> Box<dyn Problem> {
+        let Wanted { task, columns, budget, .. } = self.0;
+        let objective = task.objective.clone();
+        if objective.is_plain_l2() {
+            let plain = Plain::new(columns, objective.width(), objective.bias);
+            return Box::new(Joint::new(loss, plain, objective, Some(budget)));
+        }
+        let penalty = Box::new(objective.penalty);
+        match task.objective.penalty.structure() {
+            Structure::Coordinates(terms) => self.0.several(loss, SoftThresholding::new(terms, 1.0), penalty),
+            Structure::Groups(group) => self.0.several(loss, GroupShrinkage::new(group.clone(), 1.0), penalty),
+            Structure::Matrix(nuclear) => self.0.several(loss, NuclearShrinkage::new(*nuclear, 1.0), penalty),
+        }
+    }
+}
+
+/// A penalty of the caller's own type.
+pub struct OtherPenalty<'a, P>(pub Wanted<'a>, pub P);
+
+impl<P: CoordinatePenalty> OutputVisitor for OtherPenalty<'_, P> {
+    fn one<L: Loss>(self, loss: L) -> Box<dyn Problem> {
+        self.0.one(loss, ProxByCoordinate::new(self.1.clone()), Box::new(self.1))
+    }
+
+    fn several<M: JointLoss>(self, loss: M) -> Box<dyn Problem> {
+        self.0.several(loss, ProxByCoordinate::new(self.1.clone()), Box::new(self.1))
+    }
+}
+
+impl Wanted<'_> {
+    /// One output, by way of the proximal map of a penalty.
+    fn one<L: Loss, P: LazyProx + 'static>(self, loss: L, map: P, penalty: Box<dyn Penalty>) -> Box<dyn Problem> {
+        let Wanted { task, columns, .. } = self;
+        let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
+        Box::new(Single::new(loss, link, task.objective.clone()))
+    }
+
+    /// Several outputs, in the same way.
+    fn several<M: JointLoss, P: MatrixProx + 'static>(
+        self,
+        loss: M,
+        map: P,
+        penalty: Box<dyn Penalty>,
+    ) -> Box<dyn Problem> {
+        let Wanted { task, columns, budget, .. } = self;
+        let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
+        Box::new(Joint::new(loss, link, task.objective.clone(), Some(budget)))
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod lean;
 pub(crate) mod link;
 pub(crate) mod make;
 pub(crate) mod multi_output;
-pub(crate) mod own_loss;
+pub(crate) mod own;
 pub(crate) mod proximal;
 pub(crate) mod rows;
 pub(crate) mod single;

@@ -16,7 +16,7 @@ use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::duals::Start;
 use crate::engine::task::Task;
-use crate::penalty::{AnyPenalty, Penalty, ProxMap};
+use crate::penalty::{Penalty, ProxMap};
 use crate::prefetch::large_zeroed;
 
 mod joint;
@@ -31,7 +31,7 @@ const CURVATURE_OF_A_KINK: f64 = 0.5;
 
 /// Weights through a proximal map.
 pub struct Proximal<P> {
-    penalty: AnyPenalty,
+    penalty: Box<dyn Penalty>,
     lazy: P,
     bias: f64,
     /// Weights that lie side by side for each column.
@@ -71,8 +71,13 @@ impl<P: ProxMap> Proximal<P> {
     /// Dense vectors that it holds.
     pub const VECTORS: u64 = 4;
 
-    /// Starts where the task says. `loss_curvature` is sup L''.
+    /// Starts where the task says, with its penalty. `loss_curvature` is sup L''.
     pub fn new(columns: usize, task: &Task, loss_curvature: f64, lazy: P) -> Self {
+        Proximal::with_penalty(Box::new(task.objective.penalty.clone()), columns, task, loss_curvature, lazy)
+    }
+
+    /// The same with another penalty, whose map `lazy` is.
+    pub fn with_penalty(penalty: Box<dyn Penalty>, columns: usize, task: &Task, loss_curvature: f64, lazy: P) -> Self {
         let objective = &task.objective;
         let width = objective.width();
         let length = (columns + 1) * width;
@@ -87,10 +92,7 @@ impl<P: ProxMap> Proximal<P> {
         let mut u = large_zeroed(length);
         centre.copy_from_slice(&w);
         u.copy_from_slice(&w);
-        let penalty = objective.penalty.clone();
-        // v determines w well enough for l2 alone: another penalty may have so little of it that the dual is
-        // ill-conditioned.
-        let direct = matches!(penalty, AnyPenalty::L2(_));
+        let direct = penalty.determines_weights();
         let mut link = Proximal {
             lazy,
             bias: objective.bias,
@@ -135,7 +137,7 @@ impl<P: ProxMap> Proximal<P> {
     fn renew(&mut self) {
         let penalised = self.penalised();
         self.smoothness = 1.0 / (1.0 / self.eta + self.penalty.strong_convexity());
-        self.lazy.set_eta(&self.penalty, self.eta);
+        self.lazy.set_eta(self.eta);
         self.lazy.renew(&self.u[..penalised]);
     }
 
@@ -243,7 +245,7 @@ impl<P: ProxMap> Proximal<P> {
 
     fn scanned(&mut self) -> Scanned<'_> {
         let Proximal { w, v, penalty, bias, intercept, width, .. } = self;
-        Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: *width }
+        Scanned { w, v, penalty: &**penalty, bias: *bias, intercept: *intercept, width: *width }
     }
 
     /// What a scan found, with the sums that it made.

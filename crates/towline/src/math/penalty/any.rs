@@ -1,30 +1,126 @@
-//! Names become types here, and only here.
+//! Names become types here, and only here: the table of all penalties, and what follows from it.
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use super::non_negative::highest;
 use super::{
-    ElasticNet, Group, GroupMap, L1, L2, NoPenalty, NonNegative, Nuclear, Penalty, PenaltyError, SoftThreshold, largest,
+    ElasticNet, Group, L1, L2, Listed, NoPenalty, NonNegative, Nuclear, Penalty, PenaltyError, PenaltyParameters,
+    SoftThreshold, Structure,
 };
 
-/// Any of the penalties, as named on the command line and in model files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum AnyPenalty {
-    /// `l2`
-    L2(L2),
-    /// `l1`
-    L1(L1),
-    /// `elastic-net`
-    ElasticNet(ElasticNet),
-    /// `group`
-    Group(Group),
-    /// `nuclear`
-    Nuclear(Nuclear),
-    /// `non-negative`
-    NonNegative(NonNegative),
-    /// `none`
-    None(NoPenalty),
+/// Everything that is said of all penalties, from one line for each: its variant and type, its name, a line of
+/// documentation, and how it is made from parameters. Those behind `by setting` have no name that can be asked for:
+/// another setting makes them.
+macro_rules! penalties {
+    (
+        by name { $($(#[$meta:meta])* $variant:ident($penalty:ident) $name:literal $line:literal, $make:expr;)* }
+        by setting { $($other:ident($other_penalty:ident) $other_name:literal;)* }
+    ) => {
+        /// Any of the penalties, as named on the command line and in model files.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "name")]
+        #[non_exhaustive]
+        pub enum AnyPenalty {
+            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($penalty),)*
+            $(#[doc = concat!("`", $other_name, "`")] #[serde(rename = $other_name)] $other($other_penalty),)*
+        }
+
+        /// The regularizer R of `R(w) + C Σ L`, by name.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Regularizer {
+            $(#[doc = $line] $(#[$meta])* $variant,)*
+        }
+
+        impl Regularizer {
+            /// Each of them.
+            pub const ALL: &[Regularizer] = &[$(Regularizer::$variant),*];
+
+            /// The name that it is chosen by.
+            pub const fn name(self) -> &'static str {
+                match self { $(Regularizer::$variant => $name,)* }
+            }
+
+            /// The penalty of this name; parameters are looked at by the penalties that have them.
+            pub fn with(self, given: PenaltyParameters) -> Result<AnyPenalty, PenaltyError> {
+                let lambda = given.lambda;
+                if !(lambda.is_finite() && lambda > 0.0) {
+                    return Err(PenaltyError::Lambda { lambda });
+                }
+                match self {
+                    $(Regularizer::$variant => {
+                        let make: fn(PenaltyParameters) -> Result<$penalty, PenaltyError> = $make;
+                        make(given).map(AnyPenalty::$variant)
+                    })*
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($any:expr, $bound:ident => $body:expr) => {
+                match $any {
+                    $(AnyPenalty::$variant($bound) => $body,)*
+                    $(AnyPenalty::$other($bound) => $body,)*
+                }
+            };
+        }
+
+        /// The same, back as one of them.
+        macro_rules! map {
+            ($any:expr, $bound:ident => $body:expr) => {
+                match $any {
+                    $(AnyPenalty::$variant($bound) => AnyPenalty::$variant($body),)*
+                    $(AnyPenalty::$other($bound) => AnyPenalty::$other($body),)*
+                }
+            };
+        }
+
+        impl AnyPenalty {
+            /// The name in files and for people.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(AnyPenalty::$variant(_) => $name,)*
+                    $(AnyPenalty::$other(_) => $other_name,)*
+                }
+            }
+        }
+    };
+}
+
+penalties! {
+    by name {
+        #[default]
+        L2(L2) "l2" "λ/2 ‖w‖², ridge.", |given| Ok(L2 { lambda: given.lambda });
+        L1(L1) "l1" "λ‖w‖₁, the lasso.", |given| Ok(L1 { lambda: given.lambda });
+        ElasticNet(ElasticNet) "elastic-net" "λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²).",
+            |given| ElasticNet::new(given.lambda, given.l1_ratio);
+        Group(Group) "group" "The group lasso.", |given| Group::new(given.lambda, given.groups);
+        // For how many outputs is said later.
+        Nuclear(Nuclear) "nuclear" "The sum of singular values, for several outputs in one objective.",
+            |given| Ok(Nuclear { lambda: given.lambda, outputs: 1 });
+        None(NoPenalty) "none" "None.", |_| Ok(NoPenalty);
+    }
+    by setting { NonNegative(NonNegative) "non-negative"; }
+}
+
+impl fmt::Display for Regularizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Regularizer {
+    type Err = PenaltyError;
+
+    fn from_str(name: &str) -> Result<Self, PenaltyError> {
+        let found = Regularizer::ALL.iter().copied().find(|known| known.name() == name);
+        found.ok_or_else(|| PenaltyError::UnknownName { name: name.to_owned() })
+    }
+}
+
+/// The names in the order of the table, for messages.
+pub(super) fn known_names() -> String {
+    Regularizer::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", ")
 }
 
 impl Default for AnyPenalty {
@@ -34,182 +130,61 @@ impl Default for AnyPenalty {
     }
 }
 
-macro_rules! each {
-    ($any:expr, $penalty:ident => $body:expr) => {
-        match $any {
-            AnyPenalty::L2($penalty) => $body,
-            AnyPenalty::L1($penalty) => $body,
-            AnyPenalty::ElasticNet($penalty) => $body,
-            AnyPenalty::Group($penalty) => $body,
-            AnyPenalty::Nuclear($penalty) => $body,
-            AnyPenalty::NonNegative($penalty) => $body,
-            AnyPenalty::None($penalty) => $body,
-        }
-    };
-}
-
 impl AnyPenalty {
     /// The penalty called `name`; `l1_ratio` and `groups` are looked at by the penalties that have them.
     pub fn from_name(
         name: &str,
         lambda: f64,
         l1_ratio: f64,
-        groups: Option<GroupMap>,
+        groups: Option<super::GroupMap>,
     ) -> Result<AnyPenalty, PenaltyError> {
-        if !(lambda.is_finite() && lambda > 0.0) {
-            return Err(PenaltyError::Lambda { lambda });
-        }
-        Ok(match name {
-            "l2" => AnyPenalty::L2(L2 { lambda }),
-            "l1" => AnyPenalty::L1(L1 { lambda }),
-            "elastic-net" if !(0.0..=1.0).contains(&l1_ratio) => return Err(PenaltyError::Ratio { ratio: l1_ratio }),
-            "elastic-net" => AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio }),
-            "group" => AnyPenalty::Group(Group { lambda, groups: groups.ok_or(PenaltyError::NoGroups)? }),
-            // For how many outputs is said later.
-            "nuclear" => AnyPenalty::Nuclear(Nuclear { lambda, outputs: 1 }),
-            "none" => AnyPenalty::None(NoPenalty),
-            _ => return Err(PenaltyError::UnknownName { name: name.to_owned() }),
-        })
-    }
-
-    /// The name that [`from_name`](Self::from_name) knows it by.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            AnyPenalty::L2(_) => "l2",
-            AnyPenalty::L1(_) => "l1",
-            AnyPenalty::ElasticNet(_) => "elastic-net",
-            AnyPenalty::Group(_) => "group",
-            AnyPenalty::Nuclear(_) => "nuclear",
-            AnyPenalty::NonNegative(_) => "non-negative",
-            AnyPenalty::None(_) => "none",
-        }
+        name.parse::<Regularizer>()?.with(PenaltyParameters { lambda, l1_ratio, groups })
     }
 
     /// The same for weights that may not be below 0.
     pub fn non_negative(self) -> Result<AnyPenalty, PenaltyError> {
-        let (lambda, l1_ratio) = match self {
-            AnyPenalty::L2(l2) => (l2.lambda, 0.0),
-            AnyPenalty::L1(l1) => (l1.lambda, 1.0),
-            AnyPenalty::ElasticNet(net) => (net.lambda, net.l1_ratio),
-            AnyPenalty::NonNegative(known) => (known.lambda, known.l1_ratio),
-            AnyPenalty::None(_) => (0.0, 1.0),
-            AnyPenalty::Group(_) | AnyPenalty::Nuclear(_) => {
-                return Err(PenaltyError::NonNegative { name: self.name() });
-            }
-        };
-        Ok(AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio }))
-    }
-
-    /// Whether it bounds Σ βx, so that dual variables can be scaled to that bound.
-    pub fn bounds_sums(&self) -> bool {
-        self.unpaid(&[]).is_none()
-    }
-
-    /// How far v is from what a penalty without a price for large weights permits; none for all others.
-    pub fn unpaid(&self, v: &[f64]) -> Option<f64> {
-        let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
-        match self {
-            AnyPenalty::None(_) => Some(norm(&mut v.iter().copied())),
-            AnyPenalty::NonNegative(bound) if bound.lambda == 0.0 => Some(norm(&mut v.iter().map(|v| v.max(0.0)))),
-            _ => None,
-        }
+        let bounded = each!(&self, penalty => penalty.non_negative());
+        bounded.map(AnyPenalty::NonNegative).ok_or(PenaltyError::NonNegative { name: self.name() })
     }
 
     /// λ; 0 for `none`.
     pub fn lambda(&self) -> f64 {
-        match self {
-            AnyPenalty::L2(penalty) => penalty.lambda,
-            AnyPenalty::L1(penalty) => penalty.lambda,
-            AnyPenalty::ElasticNet(penalty) => penalty.lambda,
-            AnyPenalty::Group(penalty) => penalty.lambda,
-            AnyPenalty::Nuclear(penalty) => penalty.lambda,
-            AnyPenalty::NonNegative(penalty) => penalty.lambda,
-            AnyPenalty::None(_) => 0.0,
-        }
+        each!(self, penalty => penalty.lambda())
     }
 
     /// The same penalty with another λ.
     pub fn with_lambda(&self, lambda: f64) -> AnyPenalty {
-        match self.clone() {
-            AnyPenalty::L2(_) => AnyPenalty::L2(L2 { lambda }),
-            AnyPenalty::L1(_) => AnyPenalty::L1(L1 { lambda }),
-            AnyPenalty::ElasticNet(penalty) => AnyPenalty::ElasticNet(ElasticNet { lambda, ..penalty }),
-            AnyPenalty::Group(penalty) => AnyPenalty::Group(Group { lambda, ..penalty }),
-            AnyPenalty::Nuclear(penalty) => AnyPenalty::Nuclear(Nuclear { lambda, ..penalty }),
-            AnyPenalty::NonNegative(penalty) => AnyPenalty::NonNegative(NonNegative { lambda, ..penalty }),
-            AnyPenalty::None(penalty) => AnyPenalty::None(penalty),
-        }
-    }
-
-    /// Multiples of a dual point with Σ βx = v that are worth trying: all have a finite conjugate.
-    pub fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
-        let feasible = self.feasible_scale(v);
-        match self {
-            // Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part
-            // is.
-            AnyPenalty::ElasticNet(penalty) => [feasible, penalty.parts().0.feasible_scale(v)],
-            AnyPenalty::NonNegative(penalty) => [feasible, penalty.linear_part().feasible_scale(v)],
-            _ => [feasible, feasible],
-        }
+        map!(self, penalty => penalty.with_lambda(lambda))
     }
 
     /// The least λ for which R(w) ≥ v·w for all w, so that w = 0 is optimal where -v is the gradient of the losses
     /// there. None where no λ is large enough: the penalty has no kink at 0.
     pub fn least_lambda(&self, v: &[f64]) -> Option<f64> {
-        match self {
-            AnyPenalty::L1(_) => Some(largest(v)),
-            AnyPenalty::ElasticNet(penalty) if penalty.l1_ratio > 0.0 => Some(largest(v) / penalty.l1_ratio),
-            AnyPenalty::Group(penalty) => Some(penalty.lambda / penalty.largest_scale(v)),
-            AnyPenalty::Nuclear(penalty) => Some(penalty.largest(v)),
-            AnyPenalty::NonNegative(penalty) if penalty.l1_ratio > 0.0 => Some(highest(v) / penalty.l1_ratio),
-            AnyPenalty::L2(_) | AnyPenalty::ElasticNet(_) | AnyPenalty::NonNegative(_) | AnyPenalty::None(_) => None,
-        }
+        each!(self, penalty => penalty.least_lambda(v))
     }
 
     /// The same for so many weights that lie side by side for each feature. A group takes in all weights of its
     /// features.
     pub fn for_outputs(self, outputs: usize) -> AnyPenalty {
-        match self {
-            AnyPenalty::Group(Group { lambda, groups }) => {
-                AnyPenalty::Group(Group { lambda, groups: groups.repeated(outputs) })
-            }
-            AnyPenalty::Nuclear(penalty) => AnyPenalty::Nuclear(Nuclear { outputs: outputs as u32, ..penalty }),
-            other => other,
-        }
+        map!(self, penalty => penalty.for_outputs(outputs))
     }
 
     /// In a few words, for people.
     pub fn describe(&self) -> String {
-        match self {
-            AnyPenalty::ElasticNet(p) => format!("elastic-net penalty, lambda = {}, l1 ratio {}", p.lambda, p.l1_ratio),
-            AnyPenalty::Group(p) => format!("group penalty of {} groups, lambda = {}", p.groups.count(), p.lambda),
-            AnyPenalty::NonNegative(p) if p.lambda == 0.0 => "no penalty, weights from 0 on".to_string(),
-            AnyPenalty::NonNegative(p) => {
-                format!("elastic-net penalty, lambda = {}, l1 ratio {}, weights from 0 on", p.lambda, p.l1_ratio)
-            }
-            AnyPenalty::None(_) => "no penalty".to_string(),
-            other => format!("{} penalty, lambda = {}", other.name(), other.lambda()),
-        }
+        each!(self, penalty => penalty.describe(self.name()))
+    }
+
+    /// Which of its weights hang together: what a solver has to know of it besides its formulas.
+    pub fn structure(&self) -> Structure<'_> {
+        each!(self, penalty => penalty.structure())
     }
 
     /// Threshold and factor of `prox_{ηR}` where each coordinate is mapped for itself; `None` for groups and matrices.
-    ///
-    /// For infinite η they are those of `∇R*`, which R has if it is strongly convex: the limit of `prox_{ηR}(ηv)`.
     pub fn soft_threshold(&self, eta: f64) -> Option<SoftThreshold> {
-        let (l1, l2) = match self {
-            AnyPenalty::L2(penalty) => (0.0, penalty.lambda),
-            AnyPenalty::L1(penalty) => (penalty.lambda, 0.0),
-            AnyPenalty::ElasticNet(penalty) => (penalty.parts().0.lambda, penalty.parts().1.lambda),
-            AnyPenalty::NonNegative(penalty) => penalty.parts(),
-            AnyPenalty::None(_) => (0.0, 0.0),
-            AnyPenalty::Group(_) | AnyPenalty::Nuclear(_) => return None,
-        };
-        let (threshold, factor) = match eta.is_finite() {
-            true => (eta * l1, 1.0 / (1.0 + eta * l2)),
-            false => (l1, 1.0 / l2),
-        };
-        let below = if matches!(self, AnyPenalty::NonNegative(_)) { f64::INFINITY } else { threshold };
-        Some(SoftThreshold { threshold, below, factor })
+        match self.structure() {
+            Structure::Coordinates(terms) => Some(terms.soft_threshold(eta)),
+            Structure::Groups(_) | Structure::Matrix(_) => None,
+        }
     }
 }
 
@@ -230,7 +205,19 @@ impl Penalty for AnyPenalty {
         each!(self, penalty => penalty.feasible_scale(v))
     }
 
+    fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
+        each!(self, penalty => penalty.dual_scales(v))
+    }
+
+    fn unpaid(&self, v: &[f64]) -> Option<f64> {
+        each!(self, penalty => penalty.unpaid(v))
+    }
+
     fn strong_convexity(&self) -> f64 {
         each!(self, penalty => penalty.strong_convexity())
+    }
+
+    fn determines_weights(&self) -> bool {
+        each!(self, penalty => penalty.determines_weights())
     }
 }

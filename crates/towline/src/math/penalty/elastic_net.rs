@@ -1,7 +1,7 @@
 //! The elastic net (Zou & Hastie 2005): sparse as the lasso, and features that say the same share their weight.
 use serde::{Deserialize, Serialize};
 
-use super::{L1, L2, Penalty, soft};
+use super::{ElasticTerms, L1, L2, Listed, NonNegative, Penalty, PenaltyError, Structure, largest, soft};
 
 /// λ(ρ‖w‖₁ + (1-ρ)/2 ‖w‖²)
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,14 @@ pub struct ElasticNet {
 }
 
 impl ElasticNet {
+    /// The ratio is a share.
+    pub fn new(lambda: f64, l1_ratio: f64) -> Result<Self, PenaltyError> {
+        match (0.0..=1.0).contains(&l1_ratio) {
+            true => Ok(ElasticNet { lambda, l1_ratio }),
+            false => Err(PenaltyError::Ratio { ratio: l1_ratio }),
+        }
+    }
+
     /// The two penalties that it is the sum of.
     pub fn parts(&self) -> (L1, L2) {
         (L1 { lambda: self.lambda * self.l1_ratio }, L2 { lambda: self.lambda * (1.0 - self.l1_ratio) })
@@ -47,5 +55,37 @@ impl Penalty for ElasticNet {
 
     fn strong_convexity(&self) -> f64 {
         self.parts().1.lambda
+    }
+
+    /// Inside the ball of the l1 part, the conjugate is 0; which side wins depends on how small the other part is.
+    fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
+        [self.feasible_scale(v), self.parts().0.feasible_scale(v)]
+    }
+}
+
+impl Listed for ElasticNet {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        ElasticNet { lambda, ..*self }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        let (l1, l2) = self.parts();
+        Structure::Coordinates(ElasticTerms { l1: l1.lambda, l2: l2.lambda, non_negative: false })
+    }
+
+    fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        (self.l1_ratio > 0.0).then(|| largest(v) / self.l1_ratio)
+    }
+
+    fn non_negative(&self) -> Option<NonNegative> {
+        Some(NonNegative { lambda: self.lambda, l1_ratio: self.l1_ratio })
+    }
+
+    fn describe(&self, name: &str) -> String {
+        format!("{name} penalty, lambda = {}, l1 ratio {}", self.lambda, self.l1_ratio)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Penalty, PenaltyError, ROUNDING};
+use super::{Listed, Penalty, PenaltyError, ROUNDING, Structure};
 
 /// λ Σ_g ω_g ‖w_g‖
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,6 +114,11 @@ pub(super) fn shrinkage(sq_norm: f64, t: f64) -> f64 {
 }
 
 impl Group {
+    /// There have to be groups.
+    pub fn new(lambda: f64, groups: Option<GroupMap>) -> Result<Self, PenaltyError> {
+        Ok(Group { lambda, groups: groups.ok_or(PenaltyError::NoGroups)? })
+    }
+
     /// The multiple of v that lies on the dual ball; infinite for 0.
     pub(super) fn largest_scale(&self, v: &[f64]) -> f64 {
         let norms = self.groups.sq_norms(v);
@@ -149,5 +154,32 @@ impl Penalty for Group {
 
     fn feasible_scale(&self, v: &[f64]) -> f64 {
         self.largest_scale(v).min(1.0)
+    }
+}
+
+impl Listed for Group {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        Group { lambda, groups: self.groups.clone() }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Groups(self)
+    }
+
+    fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        Some(self.lambda / self.largest_scale(v))
+    }
+
+    /// A group takes in all weights of its features.
+    fn for_outputs(&self, outputs: usize) -> Self {
+        Group { lambda: self.lambda, groups: self.groups.repeated(outputs) }
+    }
+
+    fn describe(&self, name: &str) -> String {
+        format!("{name} penalty of {} groups, lambda = {}", self.groups.count(), self.lambda)
     }
 }

@@ -1,7 +1,7 @@
 //! The lasso's penalty (Tibshirani 1996): most weights are exactly 0.
 use serde::{Deserialize, Serialize};
 
-use super::{Penalty, ROUNDING, largest, soft};
+use super::{ElasticTerms, Listed, NonNegative, Penalty, ROUNDING, Structure, largest, soft};
 
 /// λ‖w‖₁
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,5 +25,27 @@ impl Penalty for L1 {
 
     fn feasible_scale(&self, v: &[f64]) -> f64 {
         (self.lambda / largest(v)).min(1.0)
+    }
+}
+
+impl Listed for L1 {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        L1 { lambda }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Coordinates(ElasticTerms::l1(self.lambda))
+    }
+
+    fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        Some(largest(v))
+    }
+
+    fn non_negative(&self) -> Option<NonNegative> {
+        Some(NonNegative { lambda: self.lambda, l1_ratio: 1.0 })
     }
 }

@@ -1,7 +1,7 @@
 //! The ridge penalty: strongly convex, so that v alone determines w.
 use serde::{Deserialize, Serialize};
 
-use super::{Penalty, sq_norm};
+use super::{ElasticTerms, Listed, NonNegative, Penalty, Structure, sq_norm};
 
 /// λ/2 ‖w‖²
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,5 +30,31 @@ impl Penalty for L2 {
 
     fn strong_convexity(&self) -> f64 {
         self.lambda
+    }
+
+    fn determines_weights(&self) -> bool {
+        true
+    }
+}
+
+impl Listed for L2 {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        L2 { lambda }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Coordinates(ElasticTerms { l1: 0.0, l2: self.lambda, non_negative: false })
+    }
+
+    fn least_lambda(&self, _v: &[f64]) -> Option<f64> {
+        None
+    }
+
+    fn non_negative(&self) -> Option<NonNegative> {
+        Some(NonNegative { lambda: self.lambda, l1_ratio: 0.0 })
     }
 }

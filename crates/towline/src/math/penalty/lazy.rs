@@ -1,6 +1,6 @@
 //! Proximal maps evaluated where a row asks for them, so that a visit costs what the row has, not what the model has.
 use super::group::shrinkage;
-use super::{AnyPenalty, Group};
+use super::{ElasticTerms, Group};
 
 /// `w = prox_{ηR}(u)` for a u that it knows.
 pub trait ProxMap: Send {
@@ -11,7 +11,7 @@ pub trait ProxMap: Send {
     fn renew(&mut self, u: &[f64]);
 
     /// η changes; [`renew`](Self::renew) follows.
-    fn set_eta(&mut self, penalty: &AnyPenalty, eta: f64);
+    fn set_eta(&mut self, eta: f64);
 }
 
 /// The same one coordinate at a time, while u changes one coordinate at a time.
@@ -36,31 +36,46 @@ pub struct SoftThreshold {
 }
 
 impl SoftThreshold {
-    /// The map that leaves all as it is.
-    pub const IDENTITY: SoftThreshold = SoftThreshold { threshold: 0.0, below: 0.0, factor: 1.0 };
+    /// w_j, given u_j.
+    #[inline(always)]
+    pub fn apply(&self, u: f64) -> f64 {
+        self.factor * (u - u.clamp(-self.below, self.threshold))
+    }
 }
 
-impl LazyProx for SoftThreshold {
+/// The map of [`SoftThreshold`] for an η that changes.
+#[derive(Clone, Copy, Debug)]
+pub struct SoftThresholding {
+    terms: ElasticTerms,
+    now: SoftThreshold,
+}
+
+impl SoftThresholding {
+    /// For `prox_{ηR}`.
+    pub fn new(terms: ElasticTerms, eta: f64) -> Self {
+        SoftThresholding { terms, now: terms.soft_threshold(eta) }
+    }
+}
+
+impl LazyProx for SoftThresholding {
     #[inline(always)]
     fn weight(&self, _j: usize, u: f64) -> f64 {
-        self.factor * (u - u.clamp(-self.below, self.threshold))
+        self.now.apply(u)
     }
 
     #[inline(always)]
     fn moved(&mut self, _j: usize, _old: f64, _new: f64) {}
 }
 
-impl ProxMap for SoftThreshold {
+impl ProxMap for SoftThresholding {
     fn map(&self, u: &[f64], w: &mut [f64]) {
         u.iter().zip(w).for_each(|(&u, w)| *w = self.weight(0, u));
     }
 
     fn renew(&mut self, _u: &[f64]) {}
 
-    fn set_eta(&mut self, penalty: &AnyPenalty, eta: f64) {
-        if let Some(map) = penalty.soft_threshold(eta) {
-            *self = map;
-        }
+    fn set_eta(&mut self, eta: f64) {
+        self.now = self.terms.soft_threshold(eta);
     }
 }
 
@@ -111,7 +126,7 @@ impl ProxMap for GroupShrinkage {
         (0..self.factors.len()).for_each(|g| self.factors[g] = self.factor(g));
     }
 
-    fn set_eta(&mut self, _penalty: &AnyPenalty, eta: f64) {
+    fn set_eta(&mut self, eta: f64) {
         self.eta = eta;
     }
 }

@@ -1,8 +1,8 @@
 //! Proximal maps of weights that lie side by side for each column, evaluated for the row at hand.
+use super::Nuclear;
 use super::lazy::{LazyProx, ProxMap};
 use super::nuclear::{apply, shrinking};
 use super::spectrum::{self, Spectrum};
-use super::{AnyPenalty, Nuclear};
 use crate::block::Row;
 
 /// A row with the constant feature behind its columns; 0 where there is none, or where its weights are free of the
@@ -191,7 +191,7 @@ impl ProxMap for NuclearShrinkage {
         self.refresh();
     }
 
-    fn set_eta(&mut self, _penalty: &AnyPenalty, eta: f64) {
+    fn set_eta(&mut self, eta: f64) {
         self.eta = eta;
     }
 }

@@ -21,13 +21,17 @@
 //! v does not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see
 //! `engine::problem::proximal`.
 //!
-//! A new penalty is a file with an `impl Penalty`, a variant of [`AnyPenalty`], and an entry in the table of the tests.
+//! A new penalty is a file with an `impl Penalty` and an `impl Listed`, and a line in the table `penalties!` of `any.rs`:
+//! its name, and how it is made from parameters. Which weights hang together ([`Structure`]) tells the solvers how to
+//! evaluate its proximal map. A penalty that only another program needs is a [`CoordinatePenalty`].
 mod any;
+mod by_coordinate;
 mod elastic_net;
 mod group;
 mod l1;
 mod l2;
 mod lazy;
+mod listed;
 mod matrix;
 mod non_negative;
 mod none;
@@ -37,21 +41,24 @@ mod spectrum;
 #[cfg(test)]
 mod tests;
 
-pub use any::AnyPenalty;
+pub use any::{AnyPenalty, Regularizer};
+pub use by_coordinate::CoordinatePenalty;
+pub(crate) use by_coordinate::ProxByCoordinate;
 pub use elastic_net::ElasticNet;
 pub use group::{Group, GroupMap};
 pub use l1::L1;
 pub use l2::L2;
-pub use lazy::{GroupShrinkage, LazyProx, ProxMap, SoftThreshold};
+pub use lazy::{GroupShrinkage, LazyProx, ProxMap, SoftThreshold, SoftThresholding};
+pub use listed::{ElasticTerms, Listed, Structure};
 pub use matrix::{MatrixProx, NuclearShrinkage, WholeRow};
 pub use non_negative::NonNegative;
 pub use none::NoPenalty;
 pub use nuclear::Nuclear;
-pub use parameter::PenaltyError;
+pub use parameter::{PenaltyError, PenaltyParameters};
 pub(crate) use spectrum::Spectrum;
 
 /// A convex penalty on weights that is 0 at 0 and nowhere below.
-pub trait Penalty {
+pub trait Penalty: Send + Sync {
     /// R along a ray: the two numbers (a, b) with `R(t w) = t a + t² b` for every t ≥ 0.
     fn along(&self, w: &[f64]) -> (f64, f64);
 
@@ -63,6 +70,30 @@ pub trait Penalty {
 
     /// The largest s in \[0, 1\] for which R*(s v) is finite.
     fn feasible_scale(&self, v: &[f64]) -> f64;
+
+    /// Two multiples s of a dual point with Σ βx = v that are worth trying: for both R*(s v) is finite.
+    fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
+        let feasible = self.feasible_scale(v);
+        [feasible, feasible]
+    }
+
+    /// How far v is from where R* is finite, for a penalty without a price for large weights, where no multiple of v
+    /// leads there; none for all others.
+    fn unpaid(&self, v: &[f64]) -> Option<f64> {
+        let _ = v;
+        None
+    }
+
+    /// Whether it bounds Σ βx, so that dual variables can be scaled to that bound.
+    fn bounds_sums(&self) -> bool {
+        self.unpaid(&[]).is_none()
+    }
+
+    /// Whether v determines w well enough without a proximal term. A penalty that is strongly convex may have so
+    /// little of it that the dual is ill-conditioned.
+    fn determines_weights(&self) -> bool {
+        false
+    }
 
     /// The largest m for which R(w) - m/2 ‖w‖² is convex.
     fn strong_convexity(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Weights that may not be below 0 (non-negative least squares, Lawson & Hanson 1974, and the lasso with that bound).
 use serde::{Deserialize, Serialize};
 
-use super::{Penalty, ROUNDING};
+use super::{ElasticTerms, Listed, Penalty, ROUNDING, Structure};
 
 /// λ(ρ Σ w_j + (1-ρ)/2 ‖w‖²) for w ≥ 0, infinite elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,47 @@ impl Penalty for NonNegative {
 
     fn strong_convexity(&self) -> f64 {
         self.parts().1
+    }
+
+    fn dual_scales(&self, v: &[f64]) -> [f64; 2] {
+        [self.feasible_scale(v), self.linear_part().feasible_scale(v)]
+    }
+
+    fn unpaid(&self, v: &[f64]) -> Option<f64> {
+        (self.lambda == 0.0).then(|| v.iter().map(|v| v.max(0.0)).map(|v| v * v).sum::<f64>().sqrt())
+    }
+}
+
+impl Listed for NonNegative {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        NonNegative { lambda, ..*self }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        let (l1, l2) = self.parts();
+        Structure::Coordinates(ElasticTerms { l1, l2, non_negative: true })
+    }
+
+    fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        (self.l1_ratio > 0.0).then(|| highest(v) / self.l1_ratio)
+    }
+
+    fn non_negative(&self) -> Option<NonNegative> {
+        Some(*self)
+    }
+
+    fn describe(&self, _name: &str) -> String {
+        match self.lambda == 0.0 {
+            true => "no penalty, weights from 0 on".to_string(),
+            false => {
+                let NonNegative { lambda, l1_ratio } = self;
+                format!("elastic-net penalty, lambda = {lambda}, l1 ratio {l1_ratio}, weights from 0 on")
+            }
+        }
     }
 }
 

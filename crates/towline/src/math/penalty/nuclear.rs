@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::spectrum::{self, Spectrum};
-use super::{Penalty, ROUNDING};
+use super::{Listed, Penalty, ROUNDING, Structure};
 
 /// λ‖W‖_*, the sum of the singular values
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,5 +85,27 @@ impl Penalty for Nuclear {
 
     fn feasible_scale(&self, v: &[f64]) -> f64 {
         (self.lambda / self.largest(v)).min(1.0)
+    }
+}
+
+impl Listed for Nuclear {
+    fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    fn with_lambda(&self, lambda: f64) -> Self {
+        Nuclear { lambda, ..*self }
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Matrix(self)
+    }
+
+    fn least_lambda(&self, v: &[f64]) -> Option<f64> {
+        Some(self.largest(v))
+    }
+
+    fn for_outputs(&self, outputs: usize) -> Self {
+        Nuclear { outputs: outputs as u32, ..*self }
     }
 }

@@ -1,9 +1,30 @@
+//! What penalties are made from.
+use super::GroupMap;
+use super::any::known_names;
+
+/// What the penalties that have parameters are made from.
+#[derive(Clone, Debug)]
+pub struct PenaltyParameters {
+    /// λ, above 0.
+    pub lambda: f64,
+    /// ρ of the elastic net, from 0 to 1.
+    pub l1_ratio: f64,
+    /// The groups of the group lasso.
+    pub groups: Option<GroupMap>,
+}
+
+impl Default for PenaltyParameters {
+    fn default() -> Self {
+        PenaltyParameters { lambda: 1.0, l1_ratio: 0.5, groups: None }
+    }
+}
+
 /// A penalty cannot be what was asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PenaltyError {
     /// No such name.
-    #[error("no penalty is called \"{name}\"; known penalties: l2, l1, elastic-net, group, nuclear, none")]
+    #[error("no penalty is called \"{name}\"; known penalties: {}", known_names())]
     UnknownName {
         /// The name.
         name: String,

@@ -7,15 +7,61 @@ use crate::block::{Block, Layout, RowInfo, ValueKind};
 /// Three rows of two weights, or two of three.
 const COLUMNS: usize = 6;
 
-/// One of each penalty; a new one is tested by being added here.
+/// Every penalty of the table, those of matrices for several numbers of outputs, and those with a bound at 0.
 fn all(lambda: f64, l1_ratio: f64) -> Vec<AnyPenalty> {
     let groups = GroupMap::new(vec![0, 1, 0, 1, 2, 2], vec![1.0, 0.7, 2.0]).unwrap();
+    let given = PenaltyParameters { lambda, l1_ratio, groups: Some(groups) };
     let bounded = [lambda, 0.0].map(|lambda| AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio }));
-    let named = ["l2", "l1", "elastic-net", "group", "none"]
-        .iter()
-        .map(|name| AnyPenalty::from_name(name, lambda, l1_ratio, Some(groups.clone())).unwrap());
-    let nuclear = AnyPenalty::from_name("nuclear", lambda, l1_ratio, None).unwrap();
-    named.chain(bounded).chain([1, 2, 3, 6].map(|outputs| nuclear.clone().for_outputs(outputs))).collect()
+    let named = Regularizer::ALL.iter().flat_map(|name| {
+        let penalty = name.with(given.clone()).unwrap();
+        let outputs: &[usize] = if let Structure::Matrix(_) = penalty.structure() { &[1, 2, 3, 6] } else { &[1] };
+        outputs.iter().map(move |&outputs| penalty.clone().for_outputs(outputs))
+    });
+    named.chain(bounded).collect()
+}
+
+/// The adaptive lasso (Zou 2006) as a program would bring it: λω_j|w_j|.
+#[derive(Clone)]
+struct Outside {
+    lambda: f64,
+}
+
+impl Penalty for Outside {
+    fn along(&self, w: &[f64]) -> (f64, f64) {
+        (w.iter().enumerate().map(|(j, w)| self.lambda * (1.0 + j as f64) * w.abs()).sum(), 0.0)
+    }
+
+    fn prox(&self, eta: f64, u: &mut [f64]) {
+        u.iter_mut().enumerate().for_each(|(j, u)| *u = self.prox_at(j, eta, *u));
+    }
+
+    fn conjugate(&self, v: &[f64], scale: f64) -> f64 {
+        if scale <= self.feasible_scale(v) * (1.0 + ROUNDING) { 0.0 } else { f64::INFINITY }
+    }
+
+    fn feasible_scale(&self, v: &[f64]) -> f64 {
+        let most = v.iter().enumerate().map(|(j, v)| v.abs() / (self.lambda * (1.0 + j as f64))).fold(0.0, f64::max);
+        (1.0 / most).min(1.0)
+    }
+}
+
+impl CoordinatePenalty for Outside {
+    fn prox_at(&self, j: usize, eta: f64, u: f64) -> f64 {
+        soft(u, eta * self.lambda * (1.0 + j as f64))
+    }
+}
+
+#[test]
+fn a_penalty_from_outside_is_mapped_coordinate_by_coordinate() {
+    let mut map = ProxByCoordinate::new(Outside { lambda: 0.3 });
+    map.set_eta(2.0);
+    let u = [1.0, -3.0, 0.5, 4.0];
+    let (mut all, mut wanted) = ([0.0; 4], u);
+    map.map(&u, &mut all);
+    Outside { lambda: 0.3 }.prox(2.0, &mut wanted);
+    assert_eq!(all, wanted);
+    assert!((0..4).all(|j| map.weight(j, u[j]) == wanted[j]));
+    assert_eq!(Outside { lambda: 0.3 }.dual_scales(&[0.6]), [0.5; 2]);
 }
 
 fn vector() -> impl Strategy<Value = Vec<f64>> {
@@ -141,10 +187,10 @@ proptest! {
                                      lambda in 0.1..3.0f64, ratio in 0.0..=1.0f64, eta in 0.1..5.0f64) {
         for penalty in all(lambda, ratio) {
             let mut u = u.clone();
-            let mut lazy: Box<dyn LazyProx> = match &penalty {
-                AnyPenalty::Nuclear(_) => continue,
-                AnyPenalty::Group(group) => Box::new(GroupShrinkage::new(group.clone(), eta)),
-                other => Box::new(other.soft_threshold(eta).unwrap()),
+            let mut lazy: Box<dyn LazyProx> = match penalty.structure() {
+                Structure::Matrix(_) => continue,
+                Structure::Groups(group) => Box::new(GroupShrinkage::new(group.clone(), eta)),
+                Structure::Coordinates(terms) => Box::new(SoftThresholding::new(terms, eta)),
             };
             lazy.renew(&u);
             for &(j, by) in &changes {

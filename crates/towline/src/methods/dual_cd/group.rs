@@ -6,12 +6,12 @@ use rayon::ThreadPool;
 use super::run::Run;
 use crate::budget::Budget;
 use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
-use crate::engine::problem::make::{ByRowsIn, problem_by_rows};
+use crate::engine::problem::make::{ByRowsIn, Wanted, problem_by_rows};
 use crate::engine::{
     Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained, Watch,
 };
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
-use crate::penalty::{AnyPenalty, GroupShrinkage, SoftThreshold};
+use crate::penalty::{GroupShrinkage, SoftThresholding, Structure};
 use crate::store::BlockStore;
 
 /// Trains models that are alike by coordinate descent on rows or on columns.
@@ -78,7 +78,7 @@ pub fn problem(
         1 => ByRowsIn::OnePart,
         parts => ByRowsIn::Parts(parts, threads.clone()),
     };
-    problem_by_rows(task, columns, how, budget)
+    problem_by_rows(Wanted { task, columns, how, budget })
 }
 
 /// All rows are in memory, by row and by column.
@@ -93,11 +93,14 @@ impl ByColumn<'_> {
     fn problem<B: ModelLoss + 'static>(self, model_loss: B) -> Box<dyn Problem> {
         let ByColumn { task, columns, room } = self;
         let penalised = columns + usize::from(!task.objective.intercept);
-        match &task.objective.penalty {
-            AnyPenalty::Group(group) => {
+        match task.objective.penalty.structure() {
+            Structure::Groups(group) => {
                 Box::new(ByColumns::new(model_loss, columns, task, Groups::new(group, penalised), room))
             }
-            penalty => Box::new(ByColumns::new(model_loss, columns, task, Coordinates::new(penalty, penalised), room)),
+            Structure::Coordinates(terms) => {
+                Box::new(ByColumns::new(model_loss, columns, task, Coordinates::new(terms, penalised), room))
+            }
+            Structure::Matrix(_) => unreachable!("refused by columns::can_train"),
         }
     }
 }
@@ -133,17 +136,18 @@ impl SmoothLossVisitor for ByColumnsOfBlocks<'_> {
         let objective = task.objective.clone();
         let penalised = columns + usize::from(!objective.intercept);
         let curvature = objective.loss.curvature();
-        match &task.objective.penalty {
-            AnyPenalty::Group(group) => {
+        match task.objective.penalty.structure() {
+            Structure::Groups(group) => {
                 let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
                 let solver = ColumnsOfBlock::new(Groups::new(group, penalised), watch.clone());
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
-            penalty => {
-                let link = Proximal::new(columns, task, curvature, SoftThreshold::IDENTITY);
-                let solver = ColumnsOfBlock::new(Coordinates::new(penalty, penalised), watch.clone());
+            Structure::Coordinates(terms) => {
+                let link = Proximal::new(columns, task, curvature, SoftThresholding::new(terms, 1.0));
+                let solver = ColumnsOfBlock::new(Coordinates::new(terms, penalised), watch.clone());
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
+            Structure::Matrix(_) => unreachable!("refused by columns::can_train"),
         }
     }
 }

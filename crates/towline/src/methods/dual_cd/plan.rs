@@ -10,7 +10,7 @@ use crate::engine::problem::proximal::Proximal;
 use crate::engine::{Plan, Solver, TrainError};
 use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
-use crate::penalty::{AnyPenalty, SoftThreshold};
+use crate::penalty::{SoftThresholding, Structure};
 use crate::residents::Residents;
 use crate::store::{BlockStore, ReadAhead, Shape};
 
@@ -311,10 +311,11 @@ impl Model {
     fn new(store: &dyn BlockStore, objective: &Objective) -> Self {
         let columns = store.shape().columns + 1;
         let width = objective.width() as u64;
-        let (vectors, more) = match &objective.penalty {
+        let of_prox = Proximal::<SoftThresholding>::VECTORS;
+        let (vectors, more) = match objective.penalty.structure() {
             _ if objective.is_plain_l2() => (Identity::VECTORS, 0),
-            AnyPenalty::Group(group) => (Proximal::<SoftThreshold>::VECTORS, group.groups.bytes()),
-            _ => (Proximal::<SoftThreshold>::VECTORS, 0),
+            Structure::Groups(group) => (of_prox, group.groups.bytes()),
+            Structure::Coordinates(_) | Structure::Matrix(_) => (of_prox, 0),
         };
         let targets = if matches!(objective.targets, Targets::Several { .. }) { width } else { 1 };
         let vector_bytes = vectors * 8 * columns * width + more;
@@ -333,9 +334,9 @@ impl Model {
     /// The same, trained by columns.
     fn by_columns(self, store: &dyn BlockStore, objective: &Objective) -> Self {
         let shape = store.shape();
-        let more = match &objective.penalty {
-            AnyPenalty::Group(group) => Groups::bytes(shape.columns + 1, group.groups.count()),
-            _ => 0,
+        let more = match objective.penalty.structure() {
+            Structure::Groups(group) => Groups::bytes(shape.columns + 1, group.groups.count()),
+            Structure::Coordinates(_) | Structure::Matrix(_) => 0,
         };
         // Beside those of the proximal point method, which are needed where blocks come and go.
         let vector_bytes = self.vector_bytes + 8 * columns::VECTORS * (shape.columns + 1) + more;

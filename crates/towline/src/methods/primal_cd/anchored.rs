@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
     use crate::columns::separable_penalty::{Coordinates, Groups};
-    use crate::penalty::{AnyPenalty, ElasticNet, Group, GroupMap};
+    use crate::penalty::{ElasticTerms, Group, GroupMap};
 
     /// Nothing near the proximal point is better.
     fn is_least<P: SeparablePenalty>(parts: &P, w: &[f64], towards: &[f64], (step, strength): (f64, f64)) {
@@ -80,8 +80,8 @@ mod tests {
             towards in proptest::collection::vec(-3.0f64..3.0, 6),
             numbers in (0.1f64..2.0, 0.1f64..2.0),
         ) {
-            let net = AnyPenalty::ElasticNet(ElasticNet { lambda: 0.7, l1_ratio: 0.6 });
-            is_least(&Coordinates::new(&net, 6), &w, &towards, numbers);
+            let net = ElasticTerms { l1: 0.42, l2: 0.28, non_negative: false };
+            is_least(&Coordinates::new(net, 6), &w, &towards, numbers);
             let groups = GroupMap::new(vec![0, 1, 1, 0, 2, 1], vec![1.0, 0.5, 2.0]).unwrap();
             is_least(&Groups::new(&Group { lambda: 0.7, groups }, 6), &w, &towards, numbers);
         }

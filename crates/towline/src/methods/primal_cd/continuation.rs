@@ -86,11 +86,11 @@ impl<P: SeparablePenalty> SeparablePenalty for Stronger<'_, P> {
 mod tests {
     use super::*;
     use crate::columns::separable_penalty::Coordinates;
-    use crate::penalty::{AnyPenalty, L1};
+    use crate::penalty::ElasticTerms;
 
     #[test]
     fn the_regularizer_ends_as_it_is_and_is_never_weaker() {
-        let parts = Coordinates::new(&AnyPenalty::L1(L1 { lambda: 2.0 }), 3);
+        let parts = Coordinates::new(ElasticTerms::l1(2.0), 3);
         let (w, v) = ([0.0, 0.0, 0.0, 7.0], [-200.0, 1000.0, 3.0, 1e9]);
         let mut found = Continuation::new(&parts, &w, &v);
         // The slope of the intercept, the last one, does not count.
@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn weights_that_are_known_and_strong_regularizers_need_no_series() {
-        let parts = Coordinates::new(&AnyPenalty::L1(L1 { lambda: 2.0 }), 2);
+        let parts = Coordinates::new(ElasticTerms::l1(2.0), 2);
         assert_eq!(Continuation::new(&parts, &[0.0, 0.1, 0.0], &[1e6, 1e6, 0.0]).strength, 1.0);
         assert_eq!(Continuation::new(&parts, &[0.0, 0.0, 0.0], &[2.0 * NEAR, 1.0, 0.0]).strength, 1.0);
     }
 
     #[test]
     fn a_stronger_regularizer_is_one_with_a_larger_lambda() {
-        let (weak, strong) = [2.0, 6.0].map(|lambda| Coordinates::new(&AnyPenalty::L1(L1 { lambda }), 2)).into();
+        let (weak, strong) = [2.0, 6.0].map(|lambda| Coordinates::new(ElasticTerms::l1(lambda), 2)).into();
         let stronger = Stronger { parts: &weak, factor: 3.0 };
         for w in [-4.0, 0.5, 9.0] {
             let (mut a, mut b) = ([w], [w]);

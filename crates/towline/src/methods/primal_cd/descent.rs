@@ -13,7 +13,7 @@ use crate::engine::{
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::order::Order;
-use crate::penalty::AnyPenalty;
+use crate::penalty::{AnyPenalty, Penalty};
 use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 

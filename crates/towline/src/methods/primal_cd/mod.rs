@@ -38,7 +38,7 @@ pub(crate) const VECTORS: u64 = 6;
 
 use crate::loss::Loss;
 use crate::objective::Objective;
-use crate::penalty::AnyPenalty;
+use crate::penalty::Structure;
 
 pub use crate::engine::ColumnsError;
 
@@ -47,11 +47,10 @@ pub fn can_train(objective: &Objective) -> Result<(), ColumnsError> {
     if objective.width() > 1 {
         return Err(ColumnsError::Outputs(objective.width()));
     }
-    match &objective.penalty {
-        AnyPenalty::L1(_) | AnyPenalty::Group(_) => Ok(()),
-        AnyPenalty::ElasticNet(net) if net.l1_ratio > 0.0 => Ok(()),
-        AnyPenalty::NonNegative(net) if net.parts().0 > 0.0 => Ok(()),
-        _ => Err(ColumnsError::Penalty),
+    match objective.penalty.structure() {
+        Structure::Coordinates(terms) if terms.l1 > 0.0 => Ok(()),
+        Structure::Groups(_) => Ok(()),
+        Structure::Coordinates(_) | Structure::Matrix(_) => Err(ColumnsError::Penalty),
     }
 }
 

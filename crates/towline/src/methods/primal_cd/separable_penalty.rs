@@ -1,5 +1,5 @@
 //! What of the weights is moved together: single coordinates, or groups of them.
-use crate::penalty::{AnyPenalty, Group};
+use crate::penalty::{ElasticTerms, Group};
 
 /// A penalty that is a sum over parts of the weights, each of which may be 0.
 pub trait SeparablePenalty: Send + Sync {
@@ -29,19 +29,9 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// For this many columns under the penalty.
-    ///
-    /// # Panics
-    /// If it is neither of the two; [`can_train`](super::can_train) has looked before.
-    pub fn new(penalty: &AnyPenalty, columns: usize) -> Self {
-        let (a, b) = match penalty {
-            AnyPenalty::L1(l1) => (l1.lambda, 0.0),
-            AnyPenalty::ElasticNet(both) => (both.parts().0.lambda, both.parts().1.lambda),
-            AnyPenalty::NonNegative(bounded) => bounded.parts(),
-            other => unreachable!("{} is no sum over coordinates with a kink at 0", other.name()),
-        };
-        let below = if matches!(penalty, AnyPenalty::NonNegative(_)) { f64::INFINITY } else { a };
-        Coordinates { columns, a, below, b }
+    /// For this many columns under the penalty, whose l1 part is not 0; [`can_train`](super::can_train) has looked.
+    pub fn new(terms: ElasticTerms, columns: usize) -> Self {
+        Coordinates { columns, a: terms.l1, below: terms.below(), b: terms.l2 }
     }
 }
 
@@ -142,7 +132,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::penalty::{ElasticNet, GroupMap, L1, NonNegative, Penalty};
+    use crate::penalty::{AnyPenalty, ElasticNet, GroupMap, L1, NonNegative, Penalty, Structure};
+
+    fn coordinates(penalty: &AnyPenalty) -> Coordinates {
+        let Structure::Coordinates(terms) = penalty.structure() else { panic!("{} is not separable", penalty.name()) };
+        Coordinates::new(terms, 9)
+    }
 
     /// Sum, prox and domain of the parts are those of the whole penalty.
     fn agrees(penalty: &AnyPenalty, parts: &dyn SeparablePenalty, w: &[f64], step: f64) {
@@ -168,12 +163,12 @@ mod tests {
         #[test]
         fn parts_add_up_to_the_penalty(w in proptest::collection::vec(-3.0f64..3.0, 9), lambda in 0.1f64..2.0, step in 0.1f64..2.0) {
             let l1 = AnyPenalty::L1(L1 { lambda });
-            agrees(&l1, &Coordinates::new(&l1, 9), &w, step);
+            agrees(&l1, &coordinates(&l1), &w, step);
             let net = AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio: 0.3 });
-            agrees(&net, &Coordinates::new(&net, 9), &w, step);
+            agrees(&net, &coordinates(&net), &w, step);
             let bounded = AnyPenalty::NonNegative(NonNegative { lambda, l1_ratio: 0.3 });
             let inside: Vec<f64> = w.iter().map(|w| w.abs()).collect();
-            agrees(&bounded, &Coordinates::new(&bounded, 9), &inside, step);
+            agrees(&bounded, &coordinates(&bounded), &inside, step);
             let map = GroupMap::new(vec![2, 0, 1, 1, 0, 2, 2, 0, 2], vec![1.0, 0.5, 2.0]).unwrap();
             let group = Group { lambda, groups: map };
             agrees(&AnyPenalty::Group(group.clone()), &Groups::new(&group, 9), &w, step);

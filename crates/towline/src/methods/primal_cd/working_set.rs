@@ -28,11 +28,11 @@ pub fn choose<P: SeparablePenalty>(parts: &P, w: &[f64], v: &[f64]) -> Vec<u32> 
 mod tests {
     use super::*;
     use crate::columns::separable_penalty::Coordinates;
-    use crate::penalty::{AnyPenalty, L1};
+    use crate::penalty::ElasticTerms;
 
     #[test]
     fn what_is_used_stays_and_the_rest_comes_by_its_pull() {
-        let parts = Coordinates::new(&AnyPenalty::L1(L1 { lambda: 2.0 }), 10_000);
+        let parts = Coordinates::new(ElasticTerms::l1(2.0), 10_000);
         let v: Vec<f64> = (0..10_000).map(|j| f64::from(j % 100)).collect();
         let mut w = vec![0.0; 10_000];
         let first = choose(&parts, &w, &v);

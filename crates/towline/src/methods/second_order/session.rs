@@ -11,6 +11,7 @@ use crate::engine::{
 };
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
+use crate::penalty::Penalty;
 use crate::solver::RowState;
 
 /// Time between two saves of the weights.

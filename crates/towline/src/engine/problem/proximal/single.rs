@@ -5,7 +5,7 @@ use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::problem::link::Link;
 use crate::loss::Loss;
-use crate::penalty::{LazyProx, Penalty};
+use crate::penalty::LazyProx;
 use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
@@ -120,7 +120,7 @@ impl<P: LazyProx> Link for Proximal<P> {
     #[inline]
     fn scan<L: Loss>(&mut self, loss: L, row: Row, state: &RowState) -> f64 {
         let Proximal { w, v, penalty, bias, intercept, width, scan, .. } = self;
-        let scanned = Scanned { w, v, penalty, bias: *bias, intercept: *intercept, width: *width };
+        let scanned = Scanned { w, v, penalty: &**penalty, bias: *bias, intercept: *intercept, width: *width };
         scan.add(loss, row, state, scanned)
     }
 
