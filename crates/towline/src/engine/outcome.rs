@@ -1,4 +1,6 @@
 //! What came of training, and what it cost.
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Baseline, Certificate, Duals, Solver, Start};
@@ -69,6 +71,37 @@ pub struct Trained {
 }
 
 impl Trained {
+    /// Weights without dual variables; what else there is can be added.
+    pub(crate) fn new(weights: Vec<f64>, status: Status, certificate: Certificate, cost: Cost) -> Self {
+        let (duals, sums) = (Duals::in_memory(0), Vec::new());
+        Trained { weights, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline: None }
+    }
+
+    /// The same with its dual variables.
+    pub(crate) fn with_duals(self, duals: Duals) -> Self {
+        Trained { duals, ..self }
+    }
+
+    /// The same with Σ βx.
+    pub(crate) fn with_sums(self, sums: Vec<f64>) -> Self {
+        Trained { sums, ..self }
+    }
+
+    /// The same as found by another solver than dual coordinate descent.
+    pub(crate) fn by(self, solver: Solver) -> Self {
+        Trained { solver, ..self }
+    }
+
+    /// The same by one of the methods that papers compare with.
+    pub(crate) fn by_baseline(self, baseline: Baseline) -> Self {
+        Trained { baseline: Some(baseline), ..self }
+    }
+
+    /// The same with another cost.
+    pub(crate) fn at_cost(self, cost: Cost) -> Self {
+        Trained { cost, ..self }
+    }
+
     /// Forgets what only another run would need: among many models, that is much, and it has been saved where that was
     /// asked for.
     pub fn keep_only_weights(&mut self) {
@@ -119,6 +152,31 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// Does work whose seconds are those of sweeping.
+    pub(crate) fn solving<T>(&mut self, work: impl FnOnce(&mut Cost) -> T) -> T {
+        let begin = Instant::now();
+        let done = work(self);
+        self.solve_seconds += begin.elapsed().as_secs_f64();
+        done
+    }
+
+    /// Does work whose seconds are all those of reading.
+    pub(crate) fn reading<T>(&mut self, work: impl FnOnce(&mut Cost) -> T) -> T {
+        let (begin, read_seconds) = (Instant::now(), self.read_seconds);
+        let done = work(self);
+        self.read_seconds = read_seconds + begin.elapsed().as_secs_f64();
+        done
+    }
+
+    /// Does work whose seconds are those of a certificate, waiting for blocks included.
+    pub(crate) fn certifying<T>(&mut self, work: impl FnOnce(&mut Cost) -> T) -> T {
+        let (begin, read_seconds) = (Instant::now(), self.read_seconds);
+        let done = work(self);
+        self.read_seconds = read_seconds;
+        self.certify_seconds += begin.elapsed().as_secs_f64();
+        done
+    }
+
     /// What models that were trained together cost: their work adds up, what was read served all of them.
     pub fn of_all(all: impl IntoIterator<Item = Cost>) -> Cost {
         let merge = |a: Cost, b: Cost| Cost {

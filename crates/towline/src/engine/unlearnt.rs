@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::block::{Block, RowInfo};
 use crate::budget::Budget;
 use crate::engine::{
-    Ceiling, Certificate, Cost, Duals, READ_AHEAD, RowFilter, Solver, Status, Task, TrainError, Trained, Watch,
+    Ceiling, Certificate, Cost, RowFilter, Solver, Status, Task, TrainError, Trained, Watch, scan_once,
 };
 use crate::loss::Loss;
 use crate::loss::classes::{ClassLoss, CrammerSinger, Softmax};
 use crate::objective::{Multiclass, Objective, Targets};
 use crate::stop::Stop;
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::BlockStore;
 
 /// What tasks cost without any weight: sums over rows, which are added on the way while they are read for others.
 #[derive(Default)]
@@ -71,14 +71,11 @@ pub(crate) fn by_scan(
     budget: &Budget,
 ) -> Result<Vec<Trained>, TrainError> {
     let mut costs = ZeroCosts::of(tasks);
-    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-    let mut first = 0;
-    while let Some(block) = reader.take()? {
+    scan_once(store, budget, &mut Cost::default(), |block, first| {
         watch.goes_on(false)?;
-        costs.add(tasks, &block, first);
-        first += block.rows() as u64;
-    }
+        costs.add(tasks, block, first);
+        Ok(())
+    })?;
     costs.end();
     let objectives: Vec<f64> = (0..tasks.len()).map(|number| costs.objective(tasks, number)).collect();
     Ok(models(tasks, &objectives, store.shape().columns, (status, solver, cost)))
@@ -108,8 +105,7 @@ pub(crate) fn models(
         // No loss is less than 0, and neither is the optimum.
         let certificate = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
         let weights = vec![0.0; task.objective.width() * (columns as usize + 1)];
-        let (duals, sums) = (Duals::in_memory(0), Vec::new());
-        Trained { weights, duals, sums, status, certificate, cost, solver, baseline: None }
+        Trained::new(weights, status, certificate, cost).by(solver)
     };
     tasks.iter().zip(objectives).map(model).collect()
 }

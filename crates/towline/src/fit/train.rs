@@ -1,13 +1,13 @@
 //! The chosen trainer at work.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::data::Data;
 use super::error::{FitError, refuse};
 use super::recipe::Recipe;
 use crate::baselines;
 use crate::budget::Budget;
-use crate::engine::{After, Cost, Observer, Status, Task, TrainError, TrainOptions, Trained, without_training};
+use crate::engine::{After, Cost, Observer, Task, TrainError, TrainOptions, Trained, Watch, without_training};
 use crate::index::{Forest, IndexManifest, PageCache};
 use crate::indexed;
 use crate::methods::auto::train_all;
@@ -55,16 +55,12 @@ fn one_by_one(
 ) -> Result<Vec<Trained>, TrainError> {
     let tasks: Vec<Task> = std::mem::take(&mut options.tasks);
     let mut trained: Vec<Trained> = Vec::with_capacity(tasks.len());
-    let (begin, max_time, mut before) = (Instant::now(), options.max_time, Cost::default());
+    let (max_time, mut before) = (options.max_time, Cost::default());
+    let watch = Watch::new(&options.stop, max_time);
     let mut left = tasks.into_iter();
     while let Some(task) = left.next() {
-        options.max_time = max_time.map(|limit| limit.saturating_sub(begin.elapsed()));
-        let status = match options.max_time {
-            _ if options.stop.is_requested() => Some(Status::Interrupted),
-            Some(Duration::ZERO) => Some(Status::OutOfTime),
-            _ => None,
-        };
-        if let Some(status) = status.filter(|_| !trained.is_empty()) {
+        options.max_time = max_time.map(|limit| limit.saturating_sub(Duration::from_secs_f64(watch.seconds())));
+        if let Some(status) = watch.look().filter(|_| !trained.is_empty()) {
             let tasks: Vec<Task> = [task].into_iter().chain(left).collect();
             trained.append(&mut without_training(store, &tasks, (&options.stop, status, before), budget)?);
             break;
@@ -73,7 +69,7 @@ fn one_by_one(
         let model = train(&options, &mut After { before, observer })?;
         let cost = model.cost.after(&before);
         before = before.with(&model.cost);
-        trained.push(Trained { cost, ..model });
+        trained.push(model.at_cost(cost));
     }
     Ok(trained)
 }

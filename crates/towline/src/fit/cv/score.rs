@@ -4,11 +4,11 @@ use std::sync::Arc;
 use super::Folds;
 use crate::block::Row;
 use crate::budget::Budget;
-use crate::engine::{Cost, READ_AHEAD, TrainError, Trained};
+use crate::engine::{Cost, TrainError, Trained, scan_once};
 use crate::evaluate::{Judge, Judged, Metric};
 use crate::model::chances::Chances;
 use crate::objective::{Objective, Targets};
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::BlockStore;
 
 /// What is scored: cells, given as objective and fold, with the models of each.
 pub struct Cells<'a> {
@@ -54,11 +54,8 @@ pub fn scan(
 ) -> Result<(), TrainError> {
     let weights = cells.models.iter().flat_map(|models| models.iter()).map(|model| model.weights.len() * 8);
     let _paid = budget.reserve("weights to score", weights.sum::<usize>() as u64)?;
-    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
     let mut scores = Vec::new();
-    while let Some(block) = reader.take()? {
-        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+    scan_once(store, budget, cost, |block, _| {
         for i in 0..block.rows() {
             let info = block.info(i);
             let tested = cells.places.iter().enumerate().filter(|(_, place)| cells.folds.tests_by(place.1, &info));
@@ -73,9 +70,8 @@ pub fn scan(
                 each(cell, Judged { scores: &scores, class, label, further, weight })?;
             }
         }
-    }
-    cost.passes += 1;
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The scores of a row.

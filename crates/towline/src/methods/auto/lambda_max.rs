@@ -8,13 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::block::Block;
 use crate::budget::Budget;
 use crate::engine::duals::Left;
-use crate::engine::{Plan, READ_AHEAD, Task, TrainError, WarmState};
+use crate::engine::{Cost, Pass, Plan, Task, TrainError, WarmState};
 use crate::loss::Loss;
 use crate::objective::Objective;
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::BlockStore;
 
 /// The optimum where all weights are 0.
 #[derive(Debug)]
@@ -37,14 +36,15 @@ pub fn lambda_max(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> R
     let _paid = budget.reserve("weights", 2 * 8 * length as u64)?;
     let duals = task.no_duals(store.shape().rows, plan.duals_on_disk, budget)?;
     let mut left = Left { weights: vec![0.0; length], duals, sums: vec![0.0; length] };
-    let mut scans =
-        Scans { reader: ReadAhead::new(store.clone(), READ_AHEAD, budget)?, store, bytes_read: 0, passes: 0 };
-    let slopes = if objective.intercept { scans.best_intercept(objective, budget)? } else { Slopes::at(0.0) };
+    let (mut pass, mut cost) = (Pass::over(store, budget)?, Cost::default());
+    let slopes = match objective.intercept {
+        true => best_intercept(&mut pass, objective, budget, &mut cost)?,
+        false => Slopes::at(0.0),
+    };
     left.weights[length - 1] = slopes.at[0] / objective.bias.max(f64::MIN_POSITIVE);
-    let (mut first, mut block_duals) = (0, Vec::new());
-    let mut weight = 0.0;
+    let (mut weight, mut block_duals) = (0.0, Vec::new());
     let Left { duals, sums, .. } = &mut left;
-    scans.scan(|block| {
+    pass.scan(&mut cost, |block, first| {
         block_duals.clear();
         for i in 0..block.rows() {
             let (y, c) = objective.row(&block.info(i));
@@ -54,9 +54,7 @@ pub fn lambda_max(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> R
             sums[length - 1] += beta * objective.bias;
             block_duals.push(beta);
         }
-        duals.write(first, &block_duals)?;
-        first += block.rows() as u64;
-        Ok(())
+        duals.write(first, &block_duals)
     })?;
     if weight == 0.0 {
         return Err(TrainError::NoWeight);
@@ -64,45 +62,29 @@ pub fn lambda_max(store: Arc<dyn BlockStore>, task: &Task, budget: &Budget) -> R
     let penalised = length - usize::from(objective.intercept);
     let largest_lambda = objective.penalty.least_lambda(&left.sums[..penalised]);
     let along = WarmState { left: Arc::new(left), c: objective.c };
-    Ok(LambdaMax { largest_lambda, along, bytes_read: scans.bytes_read, passes: scans.passes })
+    Ok(LambdaMax { largest_lambda, along, bytes_read: cost.bytes_read, passes: cost.passes })
 }
 
-/// Scans over all blocks in order.
-struct Scans {
-    reader: ReadAhead,
-    store: Arc<dyn BlockStore>,
-    bytes_read: u64,
-    passes: u64,
-}
-
-impl Scans {
-    fn scan(&mut self, mut each: impl FnMut(&Block) -> Result<(), TrainError>) -> Result<(), TrainError> {
-        let blocks = self.store.blocks();
-        (0..blocks.len() as u32).for_each(|id| self.reader.request(BlockId(id)));
-        while let Some(block) = self.reader.take()? {
-            self.bytes_read += blocks[block.id().0 as usize].stored_bytes;
-            each(&block)?;
+/// The margin that is best where all rows have the same.
+fn best_intercept(
+    pass: &mut Pass,
+    objective: &Objective,
+    budget: &Budget,
+    cost: &mut Cost,
+) -> Result<Slopes, TrainError> {
+    // Weights of rows by target; two entries for classes. Nodes of the tree are at least half full.
+    const ENTRY_BYTES: u64 = 48;
+    let mut targets: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut paid = budget.reserve("targets", 0)?;
+    pass.scan(cost, |block, _| {
+        for i in 0..block.rows() {
+            let (y, c) = objective.row(&block.info(i));
+            *targets.entry(y.to_bits()).or_default() += c;
         }
-        self.passes += 1;
-        Ok(())
-    }
-
-    /// The margin that is best where all rows have the same.
-    fn best_intercept(&mut self, objective: &Objective, budget: &Budget) -> Result<Slopes, TrainError> {
-        // Weights of rows by target; two entries for classes. Nodes of the tree are at least half full.
-        const ENTRY_BYTES: u64 = 48;
-        let mut targets: BTreeMap<u64, f64> = BTreeMap::new();
-        let mut paid = budget.reserve("targets", 0)?;
-        self.scan(|block| {
-            for i in 0..block.rows() {
-                let (y, c) = objective.row(&block.info(i));
-                *targets.entry(y.to_bits()).or_default() += c;
-            }
-            Ok(paid.grow_to(targets.len() as u64 * ENTRY_BYTES)?)
-        })?;
-        let targets = targets.iter().filter(|(_, c)| **c > 0.0).map(|(&y, &c)| (f64::from_bits(y), c));
-        Ok(balanced(|z| targets.clone().map(|(y, c)| c * objective.loss.slope(y, z)).sum()))
-    }
+        Ok(paid.grow_to(targets.len() as u64 * ENTRY_BYTES)?)
+    })?;
+    let targets = targets.iter().filter(|(_, c)| **c > 0.0).map(|(&y, &c)| (f64::from_bits(y), c));
+    Ok(balanced(|z| targets.clone().map(|(y, c)| c * objective.loss.slope(y, z)).sum()))
 }
 
 /// Slopes at one margin, or a mixture of those at two neighbours.

@@ -6,13 +6,36 @@
 //! 0, since no loss is negative. One scan tries a dozen of them, and others between: the sum of the dual values is
 //! concave in s, so it lies above its chords. An intercept asks for Σβ = 0, which scaling one sign reaches.
 use crate::block::Row;
-use crate::engine::{Certificate, SupportCount};
+use crate::engine::{Certificate, Cost, Pass, SupportCount, TrainError};
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::penalty::Penalty;
 
 /// The s that are tried.
 const SHARES: [f64; 12] = [1.0, 0.998, 0.99, 0.97, 0.92, 0.84, 0.7, 0.5, 0.3, 0.1, 0.03, 0.0];
+
+/// The certificate of `w`, by one scan with two vectors of scratch.
+pub fn certify<L: Loss>(
+    pass: &mut Pass,
+    loss: L,
+    objective: &Objective,
+    (w, [below, above]): (&[f64], &mut [Vec<f64>; 2]),
+    cost: &mut Cost,
+) -> Result<Certificate, TrainError> {
+    let mut scan = SlopeScan::new(objective, w, [below, above]);
+    cost.certifying(|cost| {
+        pass.scan(cost, |block, _| {
+            for i in 0..block.rows() {
+                let (y, c) = objective.row(&block.info(i));
+                if c > 0.0 {
+                    scan.add(loss, block.row(i), y, c);
+                }
+            }
+            Ok(())
+        })
+    })?;
+    Ok(scan.finish())
+}
 
 /// A scan over all rows at a fixed w.
 pub struct SlopeScan<'a> {

@@ -14,26 +14,23 @@
 //! residuals for some passes (Boyd, 3.4.1; both in units of w, so that the rule does not depend on how losses are
 //! scaled).
 use std::sync::Arc;
-use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::bound::SlopeScan;
+use super::bound::certify;
 use super::shared_vectors::SharedVectors;
 use super::{Baseline, BaselineOptions};
 use crate::base::random::shuffle;
 use crate::block::Row;
 use crate::budget::{Budget, Reservation};
-use crate::engine::{
-    Cost, Duals, Observer, Plan, READ_AHEAD, Solver, Status, Step, TrainError, Trained, Until, Watch, WeightsNow,
-};
+use crate::engine::{Duals, Observer, Pass, Plan, Session, Standing, Status, TrainError, Trained, Until, Watch};
 use crate::loss::Loss;
 use crate::order::{Order, Permutation};
 use crate::penalty::Penalty;
 use crate::residents::{Residents, View};
 use crate::solver::{self, RowState, Weights};
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::{BlockId, BlockStore};
 
 /// w, w_k, y_k, the sums of both over all blocks, and scratch.
 pub const VECTORS: u64 = 6;
@@ -77,13 +74,10 @@ impl Weights for Local {
 pub struct Consensus<'a, L> {
     loss: L,
     options: &'a BaselineOptions,
-    observer: &'a mut dyn Observer,
-    store: Arc<dyn BlockStore>,
-    reader: ReadAhead,
-    /// Blocks of the store that are one block here, since they fit into memory together; rows before each block of the
-    /// store.
+    session: Session<'a>,
+    pass: Pass,
+    /// Blocks of the store that are one block here, since they fit into memory together.
     groups: Vec<Vec<BlockId>>,
-    first_rows: Vec<u64>,
     residents: Residents,
     states: Vec<RowState>,
     duals: Duals,
@@ -100,9 +94,6 @@ pub struct Consensus<'a, L> {
     random: Xoshiro256PlusPlus,
     /// Σ‖w_k - w‖² and K‖w - w_before‖² of this pass.
     residuals: [f64; 2],
-    begin: Instant,
-    watch: Watch,
-    cost: Cost,
     _paid: [Reservation; 4],
 }
 
@@ -123,19 +114,14 @@ impl<'a, L: Loss> Consensus<'a, L> {
             true => Duals::on_disk(shape.rows, &options.folder)?,
             false => Duals::in_memory(shape.rows),
         };
-        let mut rows = 0;
-        let first_rows = store.blocks().iter().map(|block| {
-            rows += u64::from(block.rows);
-            rows - u64::from(block.rows)
-        });
+        let watch = Watch::new(&options.stop, options.max_time);
         let groups = groups(&*store, &plan);
         let zeros = || vec![0.0; length];
         Ok(Consensus {
             loss,
             options,
-            observer,
-            reader: ReadAhead::new(store.clone(), READ_AHEAD, budget)?,
-            first_rows: first_rows.collect(),
+            session: Session::new(watch, options.passes, observer),
+            pass: Pass::over(store.clone(), budget)?,
             residents: Residents::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize),
             states: Vec::new(),
             duals,
@@ -149,11 +135,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
             order: Permutation::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             residuals: [0.0; 2],
-            begin: Instant::now(),
-            watch: Watch::new(&options.stop, options.max_time),
-            cost: Cost::default(),
             groups,
-            store,
             _paid: paid,
         })
     }
@@ -167,19 +149,13 @@ impl<'a, L: Loss> Consensus<'a, L> {
             if !at_once && stop.is_none() {
                 self.move_shared();
             }
-            self.cost.passes += 1;
-            self.cost.seconds = self.begin.elapsed().as_secs_f64();
-            if self.cost.visits == 0 {
+            self.session.cost.passes += 1;
+            if self.session.cost.visits == 0 {
                 return Err(TrainError::NoWeight);
             }
-            let step =
-                Step { cost: self.cost, dual_objective: None, objective: None, gap_estimate: None, certificate: None };
-            self.observer.step(&step, &WeightsNow { models: &[&self.w] });
-            if let Some(status) = stop {
+            self.session.tell(Standing::default(), &[&self.w]);
+            if let Some(status) = stop.or_else(|| self.session.reason_to_stop()) {
                 break status;
-            }
-            if self.cost.passes >= self.options.passes {
-                break Status::OutOfPasses;
             }
             self.adapt();
         };
@@ -190,7 +166,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
     fn visit_all(&mut self, at_once: bool) -> Result<Option<Status>, TrainError> {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         shuffle(&mut order, &mut self.random);
-        order.iter().flat_map(|&k| &self.groups[k]).for_each(|&id| self.reader.request(id));
+        self.pass.ask_for(order.iter().flat_map(|&k| self.groups[k].iter().copied()));
         self.residuals = [0.0; 2];
         if !at_once {
             self.sums.iter_mut().for_each(|sum| sum.fill(0.0));
@@ -201,8 +177,8 @@ impl<'a, L: Loss> Consensus<'a, L> {
             } else {
                 self.visit(k)?
             }
-            if let Some(status) = self.watch.look() {
-                self.reader.forget()?;
+            if let Some(status) = self.session.watch().look() {
+                self.pass.break_off()?;
                 return Ok(Some(status));
             }
         }
@@ -213,7 +189,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
     /// was moved with, so that the y_k add up to a subgradient of R at w.
     fn visit(&mut self, k: usize) -> Result<(), TrainError> {
         self.take(k)?;
-        if self.cost.passes > 0 {
+        if self.session.cost.passes > 0 {
             for ((y, v), w) in self.y.iter_mut().zip(&self.local.v).zip(&self.w) {
                 *y += self.moved_rho * (v - w);
                 self.residuals[0] += (v - w) * (v - w);
@@ -242,23 +218,19 @@ impl<'a, L: Loss> Consensus<'a, L> {
 
     /// Brings w_k, y_k and the rows of block k into memory.
     fn take(&mut self, k: usize) -> Result<(), TrainError> {
-        self.cost.bytes_read += self.vectors.read(2 * k, &mut self.local.v)?;
-        self.cost.bytes_read += self.vectors.read(2 * k + 1, &mut self.y)?;
+        self.session.cost.bytes_read += self.vectors.read(2 * k, &mut self.local.v)?;
+        self.session.cost.bytes_read += self.vectors.read(2 * k + 1, &mut self.y)?;
         self.residents.retain(&vec![false; self.residents.rows()]);
         self.states.clear();
         let objective = &self.options.objective;
         let mut block_duals = Vec::new();
         for _ in 0..self.groups[k].len() {
-            let waiting = Instant::now();
-            let Some(block) = self.reader.take()? else { break };
-            self.cost.read_seconds += waiting.elapsed().as_secs_f64();
-            let id = block.id().0 as usize;
-            self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
-            self.duals.read(self.first_rows[id], block.rows(), &mut block_duals)?;
+            let Some((block, first)) = self.pass.next(&mut self.session.cost)? else { break };
+            self.duals.read(first, block.rows(), &mut block_duals)?;
             for (i, &beta) in block_duals.iter().enumerate() {
                 let (y, c) = objective.row(&block.info(i));
                 if c > 0.0 {
-                    self.residents.push(&block, i, self.first_rows[id] + i as u64);
+                    self.residents.push(&block, i, first + i as u64);
                     let sq_norm = block.row(i).sq_norm() + objective.bias * objective.bias;
                     self.states.push(RowState { y, c, sq_norm, beta });
                 }
@@ -278,27 +250,28 @@ impl<'a, L: Loss> Consensus<'a, L> {
         if self.groups[k].is_empty() || self.local.rho == 0.0 {
             return Ok(());
         }
-        let begin = Instant::now();
-        let rho = self.local.rho;
-        self.local.v.iter_mut().zip(&self.w).zip(&self.y).for_each(|((v, w), y)| *v = w - y / rho);
-        for (i, state) in self.states.iter().enumerate() {
-            self.local.add(self.residents.block.row(i), state.beta);
-        }
-        let numbers: Vec<u32> = (0..self.states.len() as u32).collect();
-        let rows = View::new(&self.residents, &numbers);
-        let mut first_gain = None;
-        for _ in 0..MOST_SWEEPS {
-            self.order.begin_sweep(self.states.len(), &mut self.random);
-            let values = self.residents.block.values() / self.states.len().max(1) + 1;
-            let mut order = Until { order: &mut self.order, pace: self.watch.pace(values as u64) };
-            let sweep = solver::sweep(self.loss, rows, &mut self.states, &mut self.local, &mut order);
-            self.cost.sweeps += 1;
-            self.cost.visits += sweep.visits;
-            if sweep.gain <= PAYS * *first_gain.get_or_insert(sweep.gain) {
-                break;
+        let Consensus { local, states, residents, order, random, session, .. } = self;
+        let (rho, watch) = (local.rho, session.watch().clone());
+        session.cost.solving(|cost| {
+            local.v.iter_mut().zip(&self.w).zip(&self.y).for_each(|((v, w), y)| *v = w - y / rho);
+            for (i, state) in states.iter().enumerate() {
+                local.add(residents.block.row(i), state.beta);
             }
-        }
-        self.cost.solve_seconds += begin.elapsed().as_secs_f64();
+            let numbers: Vec<u32> = (0..states.len() as u32).collect();
+            let rows = View::new(residents, &numbers);
+            let mut first_gain = None;
+            for _ in 0..MOST_SWEEPS {
+                order.begin_sweep(states.len(), random);
+                let values = residents.block.values() / states.len().max(1) + 1;
+                let mut order = Until { order, pace: watch.pace(values as u64) };
+                let sweep = solver::sweep(self.loss, rows, states, local, &mut order);
+                cost.sweeps += 1;
+                cost.visits += sweep.visits;
+                if sweep.gain <= PAYS * *first_gain.get_or_insert(sweep.gain) {
+                    break;
+                }
+            }
+        });
         let states = self.states.iter().map(|state| std::slice::from_ref(&state.beta));
         self.duals.set(self.residents.positions.iter().copied().zip(states))
     }
@@ -324,7 +297,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
 
     fn adapt(&mut self) {
         let [apart, moved] = self.residuals.map(f64::sqrt);
-        if self.cost.passes < 2 || self.cost.passes > ADAPTING_PASSES {
+        if self.session.cost.passes < 2 || self.session.cost.passes > ADAPTING_PASSES {
             return;
         }
         if apart > IMBALANCE * moved {
@@ -335,31 +308,11 @@ impl<'a, L: Loss> Consensus<'a, L> {
     }
 
     fn finish(mut self, status: Status) -> Result<Trained, TrainError> {
-        let certifying = Instant::now();
         let objective = &self.options.objective;
-        let [below, above] = &mut self.sums;
-        let mut scan = SlopeScan::new(objective, &self.w, [below, above]);
-        let blocks = self.store.blocks();
-        (0..blocks.len() as u32).for_each(|id| self.reader.request(BlockId(id)));
-        while let Some(block) = self.reader.take()? {
-            self.cost.bytes_read += blocks[block.id().0 as usize].stored_bytes;
-            for i in 0..block.rows() {
-                let (y, c) = objective.row(&block.info(i));
-                if c > 0.0 {
-                    scan.add(self.loss, block.row(i), y, c);
-                }
-            }
-        }
-        let certificate = scan.finish();
-        self.cost.passes += 1;
-        self.cost.certify_seconds = certifying.elapsed().as_secs_f64();
-        self.cost.seconds = self.begin.elapsed().as_secs_f64();
-        let (cost, baseline) = (self.cost, Some(self.options.method));
-        let objective = Some(certificate.objective);
-        let step = Step { cost, dual_objective: None, objective, gap_estimate: None, certificate: Some(certificate) };
-        self.observer.step(&step, &WeightsNow { models: &[&self.w] });
-        let (duals, sums) = (Duals::in_memory(0), Vec::new());
-        Ok(Trained { weights: self.w, duals, sums, status, certificate, cost, solver: Solver::Dual, baseline })
+        let scanned = (&self.w[..], &mut self.sums);
+        let certificate = certify(&mut self.pass, self.loss, objective, scanned, &mut self.session.cost)?;
+        self.session.tell(Standing::by_bound(certificate), &[&self.w]);
+        Ok(self.session.end(self.w, status, certificate).by_baseline(self.options.method))
     }
 }
 
@@ -428,7 +381,7 @@ mod tests {
                 }
             }
             admm.move_shared();
-            admm.cost.passes += 1;
+            admm.session.cost.passes += 1;
             admm.local.rho *= if pass % 2 == 0 { 2.0 } else { 0.25 };
         }
     }

@@ -1,13 +1,11 @@
 //! One model in training: its problem, its dual variables, its rows, and how far it is.
-use std::time::Instant;
-
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::engine::certificate::Certificate;
 use crate::engine::duals::{Duals, Start, rows_at_once};
 use crate::engine::problem::Problem;
 use crate::engine::problem::rows::ProblemRows;
-use crate::engine::{CheckpointFile, Cost, Limits, Plan, Solver, Status, Task, TrainError, TrainOptions, Trained};
+use crate::engine::{Cost, Limits, Plan, Saving, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::methods::dual_cd::progress::Progress;
 use crate::methods::dual_cd::schedule::{GainSchedule, PassSchedule, ProximalSchedule};
 use crate::residents::Residents;
@@ -66,7 +64,7 @@ pub struct Learner<'a> {
     pass_gains: PassSchedule,
     proximal_steps: ProximalSchedule,
     progress: Progress,
-    saved: Instant,
+    saving: Saving<'a>,
 }
 
 impl<'a> Learner<'a> {
@@ -109,7 +107,7 @@ impl<'a> Learner<'a> {
             pass_gains: PassSchedule::new(options.tolerance),
             proximal_steps: ProximalSchedule::new(options.tolerance, matches!(task.start, Some(Start::Left(..)))),
             progress: Progress::new(options.patience, options.tolerance),
-            saved: Instant::now(),
+            saving: Saving::of(task),
         };
         if learner.must_sum() && !plan.in_memory {
             // Sums up the weights. How good they are shows after the first pass.
@@ -227,17 +225,12 @@ impl<'a> Learner<'a> {
 
     /// Keeps the state of the run on disk; `shared` is what all models together have cost.
     pub fn save(&mut self, shared: Cost) -> Result<(), TrainError> {
-        if let Some(file) = &self.task.checkpoint {
-            let cost = self.cost.with(&shared);
-            file.save(&self.task.objective, cost, &self.duals, self.rows.problem.to_save())?;
-        }
-        self.saved = Instant::now();
-        Ok(())
+        self.saving.save(self.cost.with(&shared), &self.duals, self.rows.problem.to_save())
     }
 
     /// Makes what was saved last what another run goes on from.
     pub fn commit(&self) -> Result<(), TrainError> {
-        Ok(self.task.checkpoint.as_ref().map_or(Ok(()), CheckpointFile::commit)?)
+        self.saving.commit()
     }
 
     /// The weights as they are.
@@ -253,16 +246,8 @@ impl<'a> Learner<'a> {
         let sums = self.rows.problem.sums();
         let mut weights = self.rows.problem.into_weights();
         weights.iter_mut().for_each(|w| *w *= certificate.multiple);
-        let cost = self.cost.with(&shared);
-        Ok(Trained {
-            weights,
-            duals: self.duals,
-            sums,
-            status,
-            certificate,
-            cost,
-            solver: if self.by_columns { Solver::Columns } else { Solver::Dual },
-            baseline: None,
-        })
+        let solver = if self.by_columns { Solver::Columns } else { Solver::Dual };
+        let trained = Trained::new(weights, status, certificate, self.cost.with(&shared));
+        Ok(trained.with_duals(self.duals).with_sums(sums).by(solver))
     }
 }

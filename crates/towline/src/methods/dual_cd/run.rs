@@ -1,7 +1,6 @@
 //! The loop itself: blocks come, every model works on them, rows that are worth it stay.
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -11,38 +10,35 @@ use crate::budget::{Budget, Reservation};
 use crate::engine::problem::cache;
 use crate::engine::problem::rows::renumber;
 use crate::engine::{
-    Certificate, Cost, Limits, Observer, Plan, READ_AHEAD, Solver, Status, Step, Task, TrainError, TrainOptions,
-    Trained, Watch, WeightsNow, ZeroCosts, unlearnt_models,
+    Certificate, Cost, Limits, Observer, Pass, Plan, Session, Solver, Standing, Status, Task, TrainError, TrainOptions,
+    Trained, Watch, ZeroCosts, unlearnt_models,
 };
 use crate::methods::dual_cd::group as recipes;
 use crate::methods::dual_cd::learner::{ABSENT, Learner, Phase};
 use crate::residents::Residents;
-use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
+use crate::store::{BlockId, BlockStore, Lent, Shape};
 
 mod feature_screening;
 mod groups;
 
-/// While several models train in memory, they are looked at this often.
-const LOOK: Duration = Duration::from_millis(200);
+/// While several models train in memory, they are looked at this often, in seconds.
+const LOOK: f64 = 0.2;
 
 /// The rows side of a run: what is read, and what is in memory.
 pub struct Run<'a> {
     store: Arc<dyn BlockStore>,
     options: &'a TrainOptions,
-    observer: &'a mut dyn Observer,
+    /// Its cost is what all models share: passes, bytes, and waiting for them.
+    session: Session<'a>,
     plan: Plan,
     budget: Budget,
-    reader: ReadAhead,
-    /// Rows before each block.
-    first_rows: Vec<u64>,
+    pass: Pass,
     residents: Residents,
     /// One bit per row: whether it is resident already when its block comes.
     cached: Vec<u64>,
     random: Xoshiro256PlusPlus,
     limits: Limits<'a>,
     threads: Arc<rayon::ThreadPool>,
-    /// What all models together cost: passes, bytes, and waiting for them.
-    cost: Cost,
     /// Sweeps, visits and seconds of models that are done with, from waves before this one.
     earlier: Cost,
     /// When features are left out.
@@ -62,29 +58,21 @@ impl<'a> Run<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self, TrainError> {
         let paid = plan.reserve(budget)?;
-        let reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-        let shape = store.shape();
-        let mut rows = 0;
-        let first_rows = store.blocks().iter().map(|block| {
-            rows += u64::from(block.rows);
-            rows - u64::from(block.rows)
-        });
-        let first_rows = first_rows.collect();
+        let pass = Pass::over(store.clone(), budget)?;
+        let (shape, limits) = (store.shape(), Limits::new(options));
         let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
         Ok(Run {
             options,
-            observer,
-            reader,
-            first_rows,
+            session: Session::within(&limits, observer),
+            pass,
             residents: match store.resident() {
                 Some(block) => Residents::over(block, store.resident_columns()),
                 None => Residents::with_capacity(shape, plan.resident_rows as usize, plan.resident_values as usize),
             },
             cached: vec![0; (shape.rows as usize).div_ceil(64)],
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
-            limits: Limits::new(options),
+            limits,
             threads: Arc::new(threads.map_err(|error| TrainError::Threads(error.to_string()))?),
-            cost: Cost::default(),
             earlier: Cost::default(),
             turns: feature_screening::Turns::default(),
             expected: None,
@@ -109,8 +97,7 @@ impl<'a> Run<'a> {
         }
         learners.iter().try_for_each(|learner| learner.commit())?;
         self.observe(&learners);
-        let mut shared = self.cost;
-        shared.seconds = self.limits.seconds();
+        let shared = self.shared_cost();
         learners.iter().for_each(|learner| self.earlier = self.earlier.with(&learner.cost));
         learners.into_iter().map(|learner| learner.into_trained(shared)).collect()
     }
@@ -128,11 +115,13 @@ impl<'a> Run<'a> {
         if self.plan.in_memory {
             costs.add(tasks, &self.residents.block, 0);
         } else if !costs.is_whole() {
-            self.blocks().into_iter().for_each(|id| self.reader.request(id));
-            while let Some(block) = self.reader.take()? {
-                Work::Reading.goes_on(self.limits.watch())?;
-                costs.add(tasks, &block, self.first_rows[block.id().0 as usize]);
-            }
+            self.pass.ask_for(self.pass.blocks());
+            let watch = self.limits.watch();
+            self.pass.visit_asked(&mut Cost::default(), |block, first| {
+                Work::Reading.goes_on(watch)?;
+                costs.add(tasks, block, first);
+                Ok(())
+            })?;
         }
         costs.end();
         let objectives: Vec<f64> = numbers.clone().map(|number| costs.objective(tasks, number)).collect();
@@ -149,27 +138,25 @@ impl<'a> Run<'a> {
 
     /// What reading has cost so far.
     pub fn shared_cost(&self) -> Cost {
-        Cost { seconds: self.limits.seconds(), ..self.cost }
+        self.session.cost()
     }
 
     /// Everything is resident: read once, then each model goes its own way.
     fn run_in_memory(&mut self, learners: &mut [Learner]) -> Result<(), TrainError> {
-        if self.cost.passes == 0 && self.store.resident().is_none() {
-            self.blocks().into_iter().for_each(|id| self.reader.request(id));
+        if self.session.cost.passes == 0 && self.store.resident().is_none() {
+            self.pass.ask_for(self.pass.blocks());
             self.take_blocks(usize::MAX, Work::Reading, learners)?;
         } else {
             learners.iter_mut().for_each(Learner::join_late);
             learners.iter_mut().try_for_each(|learner| learner.enter(&self.residents))?;
         }
-        self.cost.passes = 1;
+        self.session.cost.passes = 1;
         self.turn(learners);
         loop {
-            let residents = &self.residents;
-            let looked = Instant::now();
-            let alone = learners.len() == 1;
-            each(&self.threads, learners, |learner| {
-                learner.run_resident(residents, || alone || looked.elapsed() > LOOK)
-            })?;
+            let (residents, watch) = (&self.residents, self.limits.watch());
+            let (looked, alone) = (watch.seconds(), learners.len() == 1);
+            let pauses = || alone || watch.seconds() > looked + LOOK;
+            each(&self.threads, learners, |learner| learner.run_resident(residents, pauses))?;
             self.observe(learners);
             if learners.iter().all(|learner| learner.is_done()) {
                 return Ok(());
@@ -187,13 +174,13 @@ impl<'a> Run<'a> {
             if !training {
                 self.prepare_to_leave_features_out(learners);
             }
-            let groups = if training { self.groups() } else { vec![self.blocks()] };
-            let begin = Instant::now();
-            let whole = self.pass(&groups, training, learners)?;
-            self.cost.passes += 1;
-            if whole && (!training || self.cost.certify_seconds == 0.0) {
+            let groups = if training { self.groups() } else { vec![self.pass.blocks().collect()] };
+            let begin = self.limits.seconds();
+            let whole = self.go_over(&groups, training, learners)?;
+            self.session.cost.passes += 1;
+            if whole && (!training || self.session.cost.certify_seconds == 0.0) {
                 // What a scan takes, or at most so until there has been one.
-                self.limits.watch().reserve(begin.elapsed().as_secs_f64());
+                self.limits.watch().reserve(self.limits.seconds() - begin);
             }
             if whole {
                 each(&self.threads, learners, Learner::end_pass)?;
@@ -202,7 +189,7 @@ impl<'a> Run<'a> {
                 learners.iter_mut().try_for_each(Learner::begin_scan)?;
             }
             if training {
-                let cost = Cost { seconds: self.limits.seconds(), ..self.cost };
+                let cost = self.shared_cost();
                 learners.iter_mut().try_for_each(|learner| learner.save(cost))?;
                 learners.iter().try_for_each(|learner| learner.commit())?;
             }
@@ -215,9 +202,14 @@ impl<'a> Run<'a> {
     }
 
     /// Goes over the blocks in this order, a step for each group. False if it had to end on the way.
-    fn pass(&mut self, groups: &[Vec<BlockId>], training: bool, learners: &mut [Learner]) -> Result<bool, TrainError> {
+    fn go_over(
+        &mut self,
+        groups: &[Vec<BlockId>],
+        training: bool,
+        learners: &mut [Learner],
+    ) -> Result<bool, TrainError> {
         // The reader runs ahead over the whole pass, across steps.
-        groups.iter().flatten().for_each(|&id| self.reader.request(id));
+        self.pass.ask_for(groups.iter().flatten().copied());
         if let Some((tasks, costs)) = &mut self.expected {
             costs.begin(tasks);
         }
@@ -237,7 +229,7 @@ impl<'a> Run<'a> {
             })?;
             if self.limits.look().is_some() {
                 self.observe(learners);
-                self.reader.forget()?;
+                self.pass.break_off()?;
                 return Ok(false);
             }
             self.keep_informative(learners);
@@ -251,12 +243,8 @@ impl<'a> Run<'a> {
 
     /// Lays the rows in memory out by column, if that is how they are solved.
     fn turn(&mut self, learners: &mut [Learner]) {
-        let begin = Instant::now();
-        if self.plan.solver == Solver::Columns {
-            self.residents.turn();
-        }
-        if let Some(first) = learners.first_mut() {
-            first.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        if let (Solver::Columns, Some(first)) = (self.plan.solver, learners.first_mut()) {
+            first.cost.solving(|_| self.residents.turn());
         }
     }
 
@@ -265,17 +253,12 @@ impl<'a> Run<'a> {
     fn take_blocks(&mut self, blocks: usize, work: Work, learners: &mut [Learner]) -> Result<bool, TrainError> {
         let mut places = Vec::new();
         for _ in 0..blocks {
-            let waiting = Instant::now();
-            let Some(block) = self.reader.take()? else { break };
-            self.cost.read_seconds += waiting.elapsed().as_secs_f64();
+            let Some((block, first)) = self.pass.next(&mut self.session.cost)? else { break };
             if !work.goes_on(self.limits.watch())? {
                 drop(block);
-                self.reader.forget()?;
+                self.pass.break_off()?;
                 return Ok(false);
             }
-            let id = block.id().0 as usize;
-            self.cost.bytes_read += self.store.blocks()[id].stored_bytes;
-            let first = self.first_rows[id];
             self.turns.count(&block);
             if let Some((tasks, costs)) = self.expected.as_mut().filter(|_| !self.plan.in_memory) {
                 costs.add(tasks, &block, first);
@@ -327,20 +310,19 @@ impl<'a> Run<'a> {
     }
 
     fn observe(&mut self, learners: &[Learner]) {
-        let mut cost = learners.iter().fold(self.earlier, |cost, learner| cost.with(&learner.cost)).with(&self.cost);
-        cost.seconds = self.limits.seconds();
+        let own = learners.iter().fold(self.earlier, |cost, learner| cost.with(&learner.cost));
+        let cost = Cost { seconds: self.limits.seconds(), ..own.with(&self.session.cost) };
         let certificates: Option<Vec<Certificate>> = learners.iter().map(|learner| learner.certificate).collect();
         let estimates: Option<Vec<f64>> = learners.iter().map(|learner| learner.gap_estimate).collect();
         let certificate = certificates.and_then(|all| Certificate::total(&all));
-        let step = Step {
-            cost,
+        let standing = Standing {
             dual_objective: Some(learners.iter().map(|learner| learner.dual_objective).sum()),
             gap_estimate: estimates.and_then(|all| all.into_iter().reduce(f64::max)),
             objective: certificate.map(|certificate| certificate.objective),
             certificate,
         };
         let models: Vec<&[f64]> = learners.iter().map(Learner::weights).collect();
-        self.observer.step(&step, &WeightsNow { models: &models });
+        self.session.tell_at(cost, standing, &models);
     }
 }
 

@@ -8,11 +8,11 @@ use super::solve::BlockSolver;
 use crate::base::random::below;
 use crate::block::Block;
 use crate::budget::Budget;
-use crate::engine::{Duals, Link, READ_AHEAD, TrainError, Watch};
+use crate::engine::{Cost, Duals, Link, Pass, TrainError, Watch, scan_once};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::solver::Weights;
-use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead, ReadBuffers};
+use crate::store::{BlockId, BlockStore, DiskStore, ReadBuffers};
 use crate::truncation::{FirstModel, Sample};
 
 /// Makes the rows of the first model active, with their dual variables. Those without one as well: what the index finds
@@ -47,22 +47,22 @@ pub fn with_duals<L: Loss, S: BlockSolver<L>>(
     watch: &Watch,
 ) -> Result<(), TrainError> {
     let rows = store.shape().rows;
-    rounds.active.make_room(ReadAhead::needed_bytes(&**store, READ_AHEAD), &[], pages)?;
-    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
+    rounds.active.make_room(Pass::bytes(&**store), &[], pages)?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
-    let (mut first, mut betas) = (0, Vec::new());
-    while let Some(block) = reader.take()? {
+    let mut betas = Vec::new();
+    let (any, mut read): (Arc<dyn BlockStore>, _) = (store.clone(), Cost::default());
+    let scanned = scan_once(&any, budget, &mut read, |block, first| {
         watch.goes_on(false)?;
-        pages.count_read(store.blocks()[block.id().0 as usize].stored_bytes);
         duals.read(first, block.rows(), &mut betas)?;
         for (i, &beta) in betas.iter().enumerate() {
             if beta != 0.0 || below(&mut random, rows) < sample {
-                add(rounds, (&block, i), (first + i as u64, beta), pages)?;
+                add(rounds, (block, i), (first + i as u64, beta), pages)?;
             }
         }
-        first += block.rows() as u64;
-    }
+        Ok(())
+    });
+    pages.count_read(read.bytes_read);
+    scanned?;
     rounds.reference.copy_from_slice(rounds.weights.weights());
     rounds.cost.passes += 1;
     Ok(())

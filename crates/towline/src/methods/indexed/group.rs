@@ -1,7 +1,6 @@
 //! All models of a run on one index: they take their turns, and share the sample that they begin with, pages, and scans
 //! of all rows.
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::IndexedOptions;
 use super::enough::{fixed_bytes, least_bytes};
@@ -9,14 +8,14 @@ use super::run::{Common, Run, Wants};
 use super::solve::{BlockSolver, DualSweeps, NewtonSteps};
 use crate::budget::Budget;
 use crate::engine::{
-    CheckpointFile, Cost, Limits, Observer, READ_AHEAD, Status, Step, Task, TrainError, TrainOptions, Trained,
-    WeightsNow, unlearnt_by_scan,
+    CheckpointFile, Cost, Limits, Observer, Pass, Status, Step, Task, TrainError, TrainOptions, Trained, WeightsNow,
+    scan_once, unlearnt_by_scan,
 };
 use crate::index::PageCache;
 use crate::loss::{AnyLoss, Loss};
 use crate::machine;
 use crate::methods::auto::{train as by_blocks, train_by_newton};
-use crate::store::{BlockId, BlockStore, DiskStore, ReadAhead};
+use crate::store::{BlockStore, DiskStore};
 use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
 
 /// Newton steps on a block.
@@ -224,9 +223,9 @@ impl<'a> Wave<'a> {
         pages: &mut PageCache,
         seen: &mut Seen,
     ) -> Result<(), TrainError> {
-        let begin = Instant::now();
-        let Common { store, budget, .. } = self.common;
-        let needed = ReadAhead::needed_bytes(&**store, READ_AHEAD);
+        let Common { store, budget, limits, .. } = self.common;
+        let begin = limits.seconds();
+        let needed = Pass::bytes(&**store);
         let mut waiting = Vec::new();
         for (i, state) in states.iter_mut().enumerate() {
             let State::Indexed(run) = state else { continue };
@@ -236,20 +235,18 @@ impl<'a> Wave<'a> {
         if waiting.is_empty() {
             return Ok(());
         }
-        let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-        (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-        let mut first = 0;
-        while let Some(block) = reader.take()? {
-            pages.count_read(store.blocks()[block.id().0 as usize].stored_bytes);
+        let (any, mut read): (Arc<dyn BlockStore>, _) = (store.clone(), Cost::default());
+        let scanned = scan_once(&any, budget, &mut read, |block, first| {
             for &i in &waiting {
                 let State::Indexed(run) = &mut states[i] else { continue };
-                run.scan((&block, first), pages)?;
+                run.scan((block, first), pages)?;
             }
-            first += block.rows() as u64;
-        }
-        drop(reader);
+            Ok(())
+        });
+        pages.count_read(read.bytes_read);
+        scanned?;
         machine::give_back_free_memory();
-        let seconds = begin.elapsed().as_secs_f64() / waiting.len() as f64;
+        let seconds = (limits.seconds() - begin) / waiting.len() as f64;
         for i in waiting {
             let State::Indexed(run) = &mut states[i] else { continue };
             seen.which = self.first + i;
@@ -283,7 +280,8 @@ impl<'a> Wave<'a> {
         let from = matches!(origin, Origin::Known(_));
         let trained = train_from(origin, store.clone(), (limits, task), convex, budget, seen)?;
         pages.count_read(trained.cost.bytes_read - if from { before } else { 0 });
-        Ok(Trained { cost: Cost { bytes_read: pages.bytes_read(), ..trained.cost }, ..trained })
+        let cost = Cost { bytes_read: pages.bytes_read(), ..trained.cost };
+        Ok(trained.at_cost(cost))
     }
 }
 

@@ -213,12 +213,11 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
 
     /// Solves a block; how much the dual objective rose.
     fn solve_block(&mut self, block: &[usize], visits: (u64, &Watch)) -> Result<f64, TrainError> {
-        let begin = std::time::Instant::now();
-        let Rounds { solver, loss, active, weights, random, .. } = self;
-        let worked: Worked = solver.solve(*loss, (&mut active.segments, block), visits, weights, random)?;
-        self.cost.sweeps += worked.sweeps;
-        self.cost.visits += worked.visits;
-        self.cost.solve_seconds += begin.elapsed().as_secs_f64();
+        let Rounds { solver, loss, active, weights, random, cost, .. } = self;
+        let solve = |_: &mut Cost| solver.solve(*loss, (&mut active.segments, block), visits, weights, random);
+        let worked: Worked = cost.solving(solve)?;
+        cost.sweeps += worked.sweeps;
+        cost.visits += worked.visits;
         Ok(worked.gain)
     }
 

@@ -16,8 +16,7 @@ use super::solve::BlockSolver;
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::engine::{
-    Certificate, Cost, Duals, Identity, Limits, Link, Observer, Solver, Status, Step, Task, TrainError, Trained,
-    WeightsNow,
+    Certificate, Cost, Duals, Identity, Limits, Link, Observer, Standing, Status, Task, TrainError, Trained,
 };
 use crate::index::{PageCache, Search};
 use crate::loss::Loss;
@@ -233,16 +232,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     ) -> Result<Trained, TrainError> {
         let cost = self.rounds.cost_so_far(pages, self.common.limits);
         let duals = self.save(pages)?;
-        Ok(Trained {
-            weights,
-            duals,
-            status,
-            certificate,
-            cost,
-            solver: Solver::Dual,
-            baseline: None,
-            sums: Vec::new(),
-        })
+        Ok(Trained::new(weights, status, certificate, cost).with_duals(duals))
     }
 
     /// Keeps weights if F_s is lower than before.
@@ -303,8 +293,5 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
 }
 
 fn see(observer: &mut dyn Observer, cost: Cost, certificate: Option<Certificate>, w: &[f64]) {
-    let dual_objective = certificate.map(|certificate| certificate.dual_objective);
-    let objective = certificate.map(|certificate| certificate.objective);
-    let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate };
-    observer.step(&step, &WeightsNow { models: &[w] });
+    certificate.map_or_else(Standing::default, Standing::by).tell(observer, cost, &[w]);
 }

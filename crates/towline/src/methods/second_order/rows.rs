@@ -1,13 +1,12 @@
 //! Where rows come from: memory, if all of them fit, else scans of the store.
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::scanning::{Rows, Scanning, scan_and_choose};
 use super::together::Port;
 use crate::block::{Block, Row};
 use crate::budget::{Budget, Reservation};
-use crate::engine::{Cost, READ_AHEAD, Status, Task, TrainError, Watch};
-use crate::store::{BlockId, BlockStore, Lent, ReadAhead, Shape};
+use crate::engine::{Cost, Pass, Status, Task, TrainError, Watch};
+use crate::store::{BlockStore, Lent, Shape};
 
 /// All rows of a store.
 pub struct StoreRows {
@@ -23,7 +22,7 @@ enum Source {
     /// The memory of another program.
     Lent,
     Memory(Arc<Owned>),
-    Scans(Box<ReadAhead>),
+    Scans(Box<Pass>),
     /// Scans that serve other models as well.
     Shared(Port),
 }
@@ -48,8 +47,7 @@ impl StoreRows {
         if store.resident().is_some() {
             return Ok(StoreRows { store, source: Source::Lent, scanning, cost });
         }
-        let reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-        let source = Source::Scans(Box::new(reader));
+        let source = Source::Scans(Box::new(Pass::over(store.clone(), budget)?));
         let mut rows = StoreRows { store, source, scanning, cost: Cost::default() };
         let shape = rows.store.shape();
         if !in_memory {
@@ -86,13 +84,13 @@ impl StoreRows {
     /// Calls `visit` with each block and the position of its first row.
     pub fn blocks(&mut self, mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>) -> Result<(), TrainError> {
         let StoreRows { store, source, scanning, cost } = self;
-        let reader = match source {
+        let pass = match source {
             Source::Lent => return store.resident().map_or(Ok(()), |block| visit(block, 0)),
             Source::Memory(owned) => return visit(&owned.rows, 0),
             Source::Shared(port) => return port.scan(1, (scanning, cost), visit),
-            Source::Scans(reader) => reader,
+            Source::Scans(pass) => pass,
         };
-        read(store, reader, 1, cost, |block, first| scanning.rows().next().and_then(|()| visit(&block, first)))?;
+        read(pass, 1, cost, |block, first| scanning.rows().next().and_then(|()| visit(&block, first)))?;
         cost.passes += 1;
         Ok(())
     }
@@ -103,11 +101,11 @@ impl StoreRows {
         step: usize,
         mut visit: impl FnMut(&Block, u64) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
-        let StoreRows { store, source, scanning, cost } = self;
+        let StoreRows { source, scanning, cost, .. } = self;
         match source {
-            Source::Scans(reader) => {
+            Source::Scans(pass) => {
                 let visit = |block: Lent, first| scanning.rows().next().and_then(|()| visit(&block, first));
-                read(store, reader, step, cost, visit)
+                read(pass, step, cost, visit)
             }
             Source::Shared(port) => port.scan(step, (scanning, cost), visit),
             _ => self.blocks(visit),
@@ -133,10 +131,10 @@ impl StoreRows {
     /// Lends every `step`-th block of those that are not in memory to `visit`, with the position of its first row,
     /// until that returns false.
     pub fn lend(&mut self, step: usize, mut visit: impl FnMut(Lent, u64) -> bool) -> Result<(), TrainError> {
-        let StoreRows { store, source, cost, .. } = self;
-        let Source::Scans(reader) = source else { return Ok(()) };
+        let StoreRows { source, cost, .. } = self;
+        let Source::Scans(pass) = source else { return Ok(()) };
         let mut is_whole = true;
-        let read = read(store, reader, step, cost, |block, first| {
+        let read = read(pass, step, cost, |block, first| {
             is_whole = visit(block, first);
             if is_whole { Ok(()) } else { Err(TrainError::Stopped(Status::Interrupted)) }
         });
@@ -154,34 +152,24 @@ pub fn row_work(shape: &Shape) -> u64 {
     shape.values / shape.rows.max(1) + shape.columns.saturating_mul(shape.columns) / 16 + 1
 }
 
+/// Visits every `step`-th block. What is done with a block counts as reading: solvers count what they do in between.
 fn read(
-    store: &Arc<dyn BlockStore>,
-    reader: &mut ReadAhead,
+    pass: &mut Pass,
     step: usize,
     cost: &mut Cost,
     mut visit: impl FnMut(Lent, u64) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
-    let mut firsts = Vec::with_capacity(store.blocks().len());
-    let mut first = 0;
-    for (id, info) in store.blocks().iter().enumerate() {
-        firsts.push(first);
-        first += u64::from(info.rows);
-        if id % step == 0 {
-            reader.request(BlockId(id as u32));
+    pass.ask_for(pass.blocks().step_by(step));
+    cost.reading(|cost| {
+        while let Some((block, first)) = pass.next(cost)? {
+            // Visits may look within a block as well.
+            if let Err(error) = visit(block, first) {
+                pass.break_off()?;
+                return Err(error);
+            }
         }
-    }
-    let waiting = Instant::now();
-    while let Some(block) = reader.take()? {
-        let id = block.id().0 as usize;
-        cost.bytes_read += store.blocks()[id].stored_bytes;
-        // Visits may look within a block as well.
-        if let Err(error) = visit(block, firsts[id]) {
-            reader.forget()?;
-            return Err(error);
-        }
-    }
-    cost.read_seconds += waiting.elapsed().as_secs_f64();
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The rows of a store that have a part in the objective of one task, numbered from 0.

@@ -1,21 +1,16 @@
 //! What a run of one model tells others: steps, certificates, limits, and what comes of it in the end.
-use std::time::{Duration, Instant};
-
 use super::rows::{Seen, StoreRows, TaskRows};
 use super::scanning::Rows;
 use super::several_outputs;
 use crate::block::Row;
 use crate::engine::{
-    Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Scanned, Solver, Status, Step, Task,
-    TrainError, Trained, WeightsNow, add_row, margins_of, weigh,
+    Balance, Certificate, Cost, DualSums, Duals, Limits, Observer, ProximalScan, Saving, Scanned, Solver, Standing,
+    Status, Task, TrainError, Trained, add_row, margins_of, weigh,
 };
 use crate::loss::Loss;
 use crate::loss::joint::{JointLoss, JointRow};
 use crate::penalty::Penalty;
 use crate::solver::RowState;
-
-/// Time between two saves of the weights.
-const BETWEEN_SAVES: Duration = Duration::from_secs(10);
 
 /// What a solver knows of the weights that an iteration has led to.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +39,8 @@ pub struct Session<'a> {
     /// When to stop.
     pub limits: &'a Limits<'a>,
     observer: &'a mut dyn Observer,
-    begin: Instant,
+    /// Seconds of the run before this model.
+    begin: f64,
     /// Iterations over all rows.
     pub scans: u64,
     /// Those that the observer was told of and that are not among the scans yet; one over a part of the rows counts as
@@ -64,8 +60,7 @@ pub struct Session<'a> {
     latest: Option<Vec<f64>>,
     /// Their objective, where that is known.
     latest_objective: Option<f64>,
-    /// When weights were saved last.
-    saved: Instant,
+    saving: Saving<'a>,
 }
 
 impl<'a> Session<'a> {
@@ -83,7 +78,7 @@ impl<'a> Session<'a> {
             solver,
             limits,
             observer,
-            begin: Instant::now(),
+            begin: limits.seconds(),
             scans: 0,
             since: 0.0,
             read: rows.cost,
@@ -94,7 +89,7 @@ impl<'a> Session<'a> {
             dual_objective: f64::NEG_INFINITY,
             latest: None,
             latest_objective: None,
-            saved: Instant::now(),
+            saving: Saving::of(task),
         }
     }
 
@@ -114,10 +109,9 @@ impl<'a> Session<'a> {
     /// Saves weights from which a run that is killed can go on. What fails now is tried again at the end, and told of
     /// there.
     fn save_at_times(&mut self, w: &[f64]) {
-        if let Some(file) = self.task.checkpoint.as_ref().filter(|_| self.saved.elapsed() >= BETWEEN_SAVES) {
+        if self.saving.is_due() {
             let no_duals = Duals::in_memory(self.rows * self.task.objective.width() as u64);
-            let _ = file.save(&self.task.objective, self.cost_after(self.scans), &no_duals, w);
-            self.saved = Instant::now();
+            let _ = self.saving.save(self.cost_after(self.scans), &no_duals, w);
         }
     }
 
@@ -182,6 +176,7 @@ impl<'a> Session<'a> {
             self.save_at_times(w);
         }
         let scans = self.scans + self.since as u64;
+        let cost = self.cost_after(scans);
         let nothing;
         let weights = match (w, &self.best) {
             (Some(w), _) => w,
@@ -191,14 +186,13 @@ impl<'a> Session<'a> {
                 &nothing
             }
         };
-        let step = Step {
-            cost: self.cost_after(scans),
+        let standing = Standing {
             dual_objective: self.dual_objective.is_finite().then_some(self.dual_objective),
             objective: self.objective(),
             gap_estimate: known.gap.is_finite().then(|| known.gap.clamp(0.0, 1.0)),
             certificate: self.best.as_ref().map(|(certificate, _)| *certificate),
         };
-        self.observer.step(&step, &WeightsNow { models: &[weights] });
+        standing.tell(self.observer, cost, &[weights]);
         self.limits.reason_to_stop(scans).is_some()
     }
 
@@ -213,7 +207,7 @@ impl<'a> Session<'a> {
         duals: &mut [f64],
         mut each: impl FnMut(Seen, &mut f64),
     ) -> Result<Option<Status>, TrainError> {
-        let begin = Instant::now();
+        let begin = self.limits.seconds();
         let objective = &self.task.objective;
         if objective.intercept {
             let mut sums = DualSums::default();
@@ -240,7 +234,7 @@ impl<'a> Session<'a> {
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
         self.scans += 1;
         self.since = 0.0;
-        self.certify_seconds += begin.elapsed().as_secs_f64();
+        self.certify_seconds += self.limits.seconds() - begin;
         Ok(self.note(rows, w, certificate))
     }
 
@@ -254,7 +248,7 @@ impl<'a> Session<'a> {
         duals: &mut [f64],
         (dual_sums, sums): ([f64; 2], &[f64]),
     ) -> Result<Option<Status>, TrainError> {
-        let begin = Instant::now();
+        let begin = self.limits.seconds();
         let (objective, last) = (&self.task.objective, w.len() - 1);
         let (penalty, bias, intercept) = (&objective.penalty, objective.bias, objective.intercept);
         let mut scan = ProximalScan::new(intercept.then_some(dual_sums));
@@ -279,7 +273,7 @@ impl<'a> Session<'a> {
         }
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width: 1 });
         self.scans += 1;
-        self.certify_seconds += begin.elapsed().as_secs_f64();
+        self.certify_seconds += self.limits.seconds() - begin;
         Ok(self.note(rows, w, certificate))
     }
 
@@ -293,7 +287,7 @@ impl<'a> Session<'a> {
         duals: &mut [f64],
         mut find: impl FnMut(usize, Row, (f64, f64), &mut [f64]),
     ) -> Result<Option<Status>, TrainError> {
-        let begin = Instant::now();
+        let begin = self.limits.seconds();
         let objective = &self.task.objective;
         let (penalty, bias, intercept, width) =
             (&objective.penalty, objective.bias, objective.intercept, objective.width());
@@ -338,7 +332,7 @@ impl<'a> Session<'a> {
         })?;
         let certificate = scan.finish(Scanned { w, v: &mut v, penalty, bias, intercept, width });
         self.scans += 1;
-        self.certify_seconds += begin.elapsed().as_secs_f64();
+        self.certify_seconds += self.limits.seconds() - begin;
         Ok(self.note(rows, w, certificate))
     }
 
@@ -356,9 +350,7 @@ impl<'a> Session<'a> {
         let cost = self.cost_after(self.scans);
         let (best, weights) = self.best.as_mut()?;
         best.dual_objective = self.dual_objective;
-        let (dual_objective, objective) = (Some(self.dual_objective), Some(best.objective));
-        let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(*best) };
-        self.observer.step(&step, &WeightsNow { models: &[weights] });
+        Standing::by(*best).tell(self.observer, cost, &[weights]);
         match self.limits.reason_to_stop(self.scans) {
             _ if best.relative_gap() <= self.limits.options().tolerance => Some(Status::Converged),
             stop => stop,
@@ -386,7 +378,7 @@ impl<'a> Session<'a> {
             sweeps: scans,
             visits: scans * self.rows,
             seconds: self.limits.seconds(),
-            solve_seconds: self.begin.elapsed().as_secs_f64() - self.certify_seconds,
+            solve_seconds: self.limits.seconds() - self.begin - self.certify_seconds,
             certify_seconds: self.certify_seconds,
             ..self.read
         }
@@ -398,11 +390,8 @@ impl<'a> Session<'a> {
         let cost = self.cost_after(self.scans);
         let Some((certificate, weights)) = self.best.take() else { return Err(TrainError::NoWeight) };
         let duals = Duals::Memory(duals);
-        if let Some(file) = &self.task.checkpoint {
-            file.save(&self.task.objective, cost, &duals, &weights)?;
-        }
-        let (sums, solver, baseline) = (Vec::new(), self.solver, None);
-        Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })
+        self.saving.save(cost, &duals, &weights)?;
+        Ok(Trained::new(weights, status, certificate, cost).with_duals(duals).by(self.solver))
     }
 
     /// What has come of a run that has gone over the rows before, for other models as well, and then over sums of them:
@@ -416,15 +405,12 @@ impl<'a> Session<'a> {
         let seconds = self.limits.seconds();
         let solve_seconds = (seconds - self.read.read_seconds).max(0.0);
         let cost = Cost { sweeps, seconds, solve_seconds, ..self.read };
-        let (dual_objective, objective) = (Some(certificate.dual_objective), Some(certificate.objective));
-        let step = Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(certificate) };
-        self.observer.step(&step, &WeightsNow { models: &[&weights] });
+        Standing::by(certificate).tell(self.observer, cost, &[&weights]);
         let status = match certificate.relative_gap() <= self.limits.options().tolerance {
             true => Status::Converged,
             // Equations that are solved have no more passes to make.
             false => self.limits.look().unwrap_or(Status::OutOfPasses),
         };
-        let (duals, solver, baseline) = (Duals::in_memory(0), self.solver, None);
-        Ok(Trained { weights, duals, sums, status, certificate, cost, solver, baseline })
+        Ok(Trained::new(weights, status, certificate, cost).with_sums(sums).by(self.solver))
     }
 }

@@ -1,6 +1,6 @@
 //! The series of convex problems.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Beginning;
 use super::start::{Sample, first_model, weights_of};
@@ -9,7 +9,7 @@ use crate::bits::RowBits;
 use crate::block::RowInfo;
 use crate::budget::Budget;
 use crate::engine::{
-    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Solver, Start, Status, Step, Task, TrainError,
+    Certificate, Cost, Duals, Limits, Observer, Plan, RowFilter, Standing, Start, Status, Step, Task, TrainError,
     TrainOptions, Trained, Watch, WeightsNow,
 };
 use crate::objective::Objective;
@@ -93,7 +93,7 @@ pub(crate) fn train_from(
         };
         if found.objective < series.survey.objective {
             (series.weights, series.survey) = (trained.weights, found);
-            observer.step(&step(series.cost, certificate), &WeightsNow { models: &[&series.weights] });
+            Standing::by(certificate).tell(observer, series.cost, &[&series.weights]);
             observer.problem_solved(found.objective, &series.weights);
             if was_solved && found.crossed == 0 {
                 let objective = found.objective;
@@ -160,11 +160,6 @@ fn series_dual_bytes(store: &dyn BlockStore, budget: &Budget) -> Result<u64, Tra
 fn shifted(certificate: Certificate, constant: f64) -> Certificate {
     let (objective, dual_objective) = (certificate.objective + constant, certificate.dual_objective + constant);
     Certificate { objective, dual_objective, ..certificate }
-}
-
-fn step(cost: Cost, certificate: Certificate) -> Step {
-    let (objective, dual_objective) = (Some(certificate.objective), Some(certificate.dual_objective));
-    Step { cost, dual_objective, objective, gap_estimate: None, certificate: Some(certificate) }
 }
 
 /// Where a series begins.
@@ -257,16 +252,7 @@ impl Series {
 
     fn end(self, status: Status, certificate: Certificate, duals: Duals, limits: &Limits) -> Trained {
         let cost = Cost { seconds: limits.seconds(), ..self.cost };
-        Trained {
-            weights: self.weights,
-            duals,
-            status,
-            certificate,
-            cost,
-            solver: Solver::Dual,
-            baseline: None,
-            sums: Vec::new(),
-        }
+        Trained::new(self.weights, status, certificate, cost).with_duals(duals)
     }
 
     fn look(
@@ -277,13 +263,13 @@ impl Series {
         budget: &Budget,
         watched: (&Watch, bool),
     ) -> Result<Survey, TrainError> {
-        let begin = Instant::now();
-        let (outliers, cost) = (&mut self.outliers, &mut self.cost);
-        let found = survey(store, weights, &self.objective, (outliers, duals), (budget, cost), watched);
-        self.look_time = begin.elapsed();
-        let seconds = self.look_time.as_secs_f64();
-        self.cost.certify_seconds += seconds;
+        let Series { outliers, objective, cost, .. } = self;
+        let before = cost.certify_seconds;
+        let find = |cost: &mut Cost| survey(store, weights, objective, (outliers, duals), (budget, cost), watched);
+        let found = cost.certifying(find);
+        let seconds = self.cost.certify_seconds - before;
         self.cost.seconds += seconds;
+        self.look_time = Duration::from_secs_f64(seconds);
         found
     }
 }

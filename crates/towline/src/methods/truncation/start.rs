@@ -1,7 +1,6 @@
 //! The weights that a series of convex problems begins with.
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -68,7 +67,7 @@ pub fn first_model(
     (limits, objective): (&Limits, &Objective),
     budget: &Budget,
 ) -> Result<FirstModel, TrainError> {
-    let (begin, options) = (Instant::now(), limits.options());
+    let (begin, options) = (limits.seconds(), limits.options());
     let few = TrainOptions {
         tolerance: options.tolerance.max(FIRST_TOLERANCE),
         max_passes: options.max_passes,
@@ -82,7 +81,7 @@ pub fn first_model(
     let trained = train(sample.rows.clone(), &few, budget, &mut ())?;
     let failed = StoreError::io(Path::new("dual variables"), "read them");
     let values = trained.duals.values().map_err(failed)?;
-    let cost = Cost { bytes_read: 0, seconds: begin.elapsed().as_secs_f64(), passes: 0, ..trained.cost };
+    let cost = Cost { bytes_read: 0, seconds: limits.seconds() - begin, passes: 0, ..trained.cost };
     let duals = sample.positions.iter().copied().zip(values).collect();
     Ok(FirstModel { weights: trained.weights, duals, cost })
 }

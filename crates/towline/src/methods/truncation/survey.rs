@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use crate::bits::RowBits;
 use crate::budget::Budget;
-use crate::engine::{Ceiling, Cost, Duals, READ_AHEAD, TrainError, Watch};
+use crate::engine::{Ceiling, Cost, Duals, TrainError, Watch, scan_once};
 use crate::objective::Objective;
-use crate::store::{BlockId, BlockStore, ReadAhead};
+use crate::store::BlockStore;
 
 /// What a scan has found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,12 +31,9 @@ pub fn survey(
     let ceiling = Ceiling::of(objective);
     let mut survey = Survey { objective: 0.5 * w.iter().map(|w| w * w).sum::<f64>(), ..Survey::default() };
     let constant = objective.bias * w[w.len() - 1];
-    let (mut first, mut betas) = (0, Vec::new());
+    let mut betas = Vec::new();
     let mut pace = watch.pace(store.shape().values / store.shape().rows.max(1) + 1);
-    let mut reader = ReadAhead::new(store.clone(), READ_AHEAD, budget)?;
-    (0..store.blocks().len() as u32).for_each(|id| reader.request(BlockId(id)));
-    while let Some(block) = reader.take()? {
-        cost.bytes_read += store.blocks()[block.id().0 as usize].stored_bytes;
+    scan_once(store, budget, cost, |block, first| {
         duals.read(first, block.rows(), &mut betas)?;
         let mut moved = false;
         for (i, beta) in betas.iter_mut().enumerate() {
@@ -53,11 +50,7 @@ pub fn survey(
                 *beta = 0.0;
             }
         }
-        if moved {
-            duals.write(first, &betas)?;
-        }
-        first += block.rows() as u64;
-    }
-    cost.passes += 1;
+        if moved { duals.write(first, &betas) } else { Ok(()) }
+    })?;
     Ok(survey)
 }

@@ -1,15 +1,10 @@
 //! A model all rows of which are in memory: it sweeps and certifies by itself until it is done.
-use std::time::Instant;
-
 use super::Learner;
 use crate::engine::certificate::Certificate;
 use crate::engine::duals::DualSums;
 use crate::engine::{Cost, Status, TrainError};
 use crate::methods::dual_cd::learner::Phase;
 use crate::residents::{Residents, View};
-
-/// At most this often the dual variables are saved: sweeps may take milliseconds.
-const SAVE_SECONDS: f64 = 10.0;
 
 /// Values of rows that are scanned between two looks at the limits: some ten milliseconds.
 const SCAN_VALUES: u64 = 1 << 23;
@@ -21,7 +16,7 @@ impl Learner<'_> {
     /// the last certificate are gone, and without another one so is all that was learnt.
     fn certify_resident(&mut self, residents: &Residents) -> Result<f64, TrainError> {
         let may_end = self.rows.problem.can_look_back();
-        let begin = Instant::now();
+        let begin = self.limits.seconds();
         if let Some(certificate) = self.rows.problem.certify(View::new(residents, &self.rows.numbers)) {
             return Ok(self.note_certificate(certificate, begin));
         }
@@ -38,21 +33,21 @@ impl Learner<'_> {
         let rows = View::new(residents, &self.rows.numbers);
         let some = (SCAN_VALUES / self.rows.work_of_a_row(residents)).clamp(1, SCAN_ROWS) as usize;
         let mut slacks = Vec::new();
-        for begin in (0..self.rows.problem.rows()).step_by(some) {
+        for first in (0..self.rows.problem.rows()).step_by(some) {
             if may_end && self.limits.watch().goes_on(true).is_err() {
                 return Ok(f64::INFINITY);
             }
-            let end = (begin + some).min(self.rows.problem.rows());
+            let end = (first + some).min(self.rows.problem.rows());
             slacks.clear();
-            self.rows.problem.scan_own_rows(rows, begin..end, &mut slacks);
-            (begin..end).zip(&slacks).for_each(|(i, &slack)| self.rows.order.revise(i, slack));
+            self.rows.problem.scan_own_rows(rows, first..end, &mut slacks);
+            (first..end).zip(&slacks).for_each(|(i, &slack)| self.rows.order.revise(i, slack));
         }
         let certificate = self.rows.problem.end_scan();
         Ok(self.note_certificate(certificate, begin))
     }
 
-    fn note_certificate(&mut self, certificate: Certificate, begin: Instant) -> f64 {
-        let seconds = begin.elapsed().as_secs_f64();
+    fn note_certificate(&mut self, certificate: Certificate, begin: f64) -> f64 {
+        let seconds = self.limits.seconds() - begin;
         self.cost.certify_seconds += seconds;
         self.certified = (self.cost.visits, seconds);
         self.moved = false;
@@ -93,11 +88,11 @@ impl Learner<'_> {
             return self.end_resident(residents, Status::Converged);
         }
         while !self.is_done() {
-            let (before, begin) = (self.cost.visits, Instant::now());
+            let (before, begin) = (self.cost.visits, self.limits.seconds());
             let mut sweep = self.sweep(residents)?;
             if self.certified.1 == 0.0 && sweep.visits >= self.rows.problem.rows() as u64 {
                 // A scan takes at most as long, until there has been one.
-                self.limits.watch().reserve(begin.elapsed().as_secs_f64());
+                self.limits.watch().reserve(self.limits.seconds() - begin);
             }
             for _ in 1..self.rows.problem.sweeps() {
                 if self.limits.look().is_some() {
@@ -138,7 +133,7 @@ impl Learner<'_> {
                 self.gains.note(gap);
                 self.proximal_steps.note(gap);
             }
-            if self.saved.elapsed().as_secs_f64() > SAVE_SECONDS {
+            if self.saving.is_due() {
                 self.write_back(residents)?;
                 self.save(Cost::default())?;
             }

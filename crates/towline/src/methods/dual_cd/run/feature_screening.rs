@@ -6,7 +6,6 @@
 //! several points of a path. The problem of few features is a problem like any other, so that the trainer itself solves
 //! it.
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::{Learner, Run};
 use crate::block::Block;
@@ -218,20 +217,16 @@ impl Run<'_> {
         let counts = self.turns.counts.take_if(|_| !choice.may_stay);
         let numbers = counts.map_or_else(|| vec![0; shape.columns as usize], Counts::into_numbers);
         let mut gathering = Gathering::new(shape, choice, numbers);
-        self.blocks().into_iter().for_each(|id| self.reader.request(id));
-        loop {
-            let waiting = Instant::now();
-            let Some(block) = self.reader.take()? else { break };
-            self.cost.read_seconds += waiting.elapsed().as_secs_f64();
-            self.cost.bytes_read += self.store.blocks()[block.id().0 as usize].stored_bytes;
+        self.pass.ask_for(self.pass.blocks());
+        while let Some((block, _)) = self.pass.next(&mut self.session.cost)? {
             if self.limits.look().is_some() {
                 drop(block);
-                self.reader.forget()?;
+                self.pass.break_off()?;
                 return Ok(None);
             }
             gathering.take(&block);
         }
-        self.cost.passes += 1;
+        self.session.cost.passes += 1;
         let rows = Arc::new(gathering.finish());
         Ok(Some(Gathered { columns: choice.columns.clone(), rows, may_stay: choice.may_stay }))
     }

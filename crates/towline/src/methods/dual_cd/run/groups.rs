@@ -8,14 +8,9 @@ use crate::engine::Centre;
 use crate::store::BlockId;
 
 impl Run<'_> {
-    /// All blocks, as they lie in the store.
-    pub fn blocks(&self) -> Vec<BlockId> {
-        (0..self.store.blocks().len() as u32).map(BlockId).collect()
-    }
-
     /// All blocks in random order (4.3.2 of DA-BCD), in groups for the steps of a pass.
     pub fn groups(&mut self) -> Vec<Vec<BlockId>> {
-        let mut blocks = self.blocks();
+        let mut blocks: Vec<BlockId> = self.pass.blocks().collect();
         if self.options.centre == Centre::AfterPass {
             shuffle(&mut blocks, &mut self.random);
             return self.together(&blocks);
