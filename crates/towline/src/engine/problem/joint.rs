@@ -11,8 +11,8 @@ use crate::engine::certificate::proximal::ProximalScan;
 use crate::engine::certificate::{Certificate, Losses};
 use crate::engine::problem::balance::{self, Balance};
 use crate::engine::problem::joint_rows::{DualRows, Room, Rows};
-use crate::engine::problem::multi_output::{MultiOutput, add_row, margins_of};
-use crate::engine::problem::{Certify, LaggedObjective, OwnRows, Problem};
+use crate::engine::problem::link::{JointLink, add_row, margins_of};
+use crate::engine::problem::{Certify, LaggedObjective, Linked, OwnRows, Problem};
 use crate::engine::{Selection, TrainError};
 use crate::loss::joint::{JointLoss, JointRow};
 use crate::objective::{Objective, Targets};
@@ -48,7 +48,7 @@ pub struct Joint<M, K> {
     refused: Option<TrainError>,
 }
 
-impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
+impl<M: JointLoss, K: JointLink> Joint<M, K> {
     /// No row has been seen. Dual variables of which most are 0 are kept sparse if there is a budget that pays for
     /// them.
     pub fn new(loss: M, link: K, objective: Objective, pays: Option<&Budget>) -> Self {
@@ -70,16 +70,6 @@ impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
             budget,
             refused: None,
         }
-    }
-
-    /// The weights.
-    pub fn link(&self) -> &K {
-        &self.link
-    }
-
-    /// The weights, to change them from outside.
-    pub fn link_mut(&mut self) -> &mut K {
-        &mut self.link
     }
 
     /// Labels mean something else from now on; there are as many outputs as before.
@@ -139,7 +129,19 @@ impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: MultiOutput> OwnRows for Joint<M, K> {
+impl<M, K: JointLink> Linked for Joint<M, K> {
+    type Link = K;
+
+    fn link(&self) -> &K {
+        &self.link
+    }
+
+    fn link_mut(&mut self) -> &mut K {
+        &mut self.link
+    }
+}
+
+impl<M: JointLoss, K: JointLink> OwnRows for Joint<M, K> {
     fn width(&self) -> usize {
         self.width
     }
@@ -160,8 +162,8 @@ impl<M: JointLoss, K: MultiOutput> OwnRows for Joint<M, K> {
         self.note(kept);
     }
 
-    fn see(&mut self) {
-        self.link.see(self.rows.states.iter().copied());
+    fn observe_rows(&mut self) {
+        self.link.observe_rows(self.rows.states.iter().copied());
     }
 
     fn rows(&self) -> usize {
@@ -189,11 +191,7 @@ impl<M: JointLoss, K: MultiOutput> OwnRows for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
-    fn is_proximal(&self) -> bool {
-        K::IS_PROXIMAL
-    }
-
+impl<M: JointLoss, K: JointLink> Problem for Joint<M, K> {
     fn sweep(&mut self, view: View, order: &mut dyn Order) -> Sweep {
         let mut total = Sweep::default();
         let mut coming = order.next();
@@ -240,14 +238,6 @@ impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
         }
     }
 
-    fn sweeps(&self) -> u32 {
-        self.link.sweeps()
-    }
-
-    fn advance(&mut self) -> f64 {
-        self.link.advance()
-    }
-
     fn weights(&self) -> &[f64] {
         self.link.weights()
     }
@@ -265,7 +255,7 @@ impl<M: JointLoss, K: MultiOutput> Problem for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
+impl<M: JointLoss, K: JointLink> Joint<M, K> {
     /// Adds a row to the scan, and returns its slack. The dual variables may be balanced on the way.
     fn scan_row(&mut self, row: Row, target: &[f64], c: f64, duals: &[f64]) -> f64 {
         let Joint { loss, link, scan, balance, weights, room, width, .. } = self;
@@ -285,7 +275,7 @@ impl<M: JointLoss, K: MultiOutput> Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: MultiOutput> Certify for Joint<M, K> {
+impl<M: JointLoss, K: JointLink> Certify for Joint<M, K> {
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         self.look_back = None;
         let (scan, sums) = self.link.begin_scan();
@@ -334,7 +324,7 @@ impl<M: JointLoss, K: MultiOutput> Certify for Joint<M, K> {
     }
 }
 
-impl<M: JointLoss, K: MultiOutput> LaggedObjective for Joint<M, K> {
+impl<M: JointLoss, K: JointLink> LaggedObjective for Joint<M, K> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);
@@ -346,8 +336,7 @@ impl<M: JointLoss, K: MultiOutput> LaggedObjective for Joint<M, K> {
         let Room { margins: z, other, target, .. } = room;
         target.clear();
         let Some(c) = objective.goal(info, further, target) else { return };
-        let remembered = link.scanned();
-        margins_of(row, remembered.v, remembered.bias, z);
+        margins_of(row, link.remembered(), objective.bias, z);
         losses.add_each(loss.clearance(target, z), |multiple| {
             other.iter_mut().zip(&*z).for_each(|(scaled, z)| *scaled = multiple * z);
             c * loss.value(target, other)
@@ -356,7 +345,7 @@ impl<M: JointLoss, K: MultiOutput> LaggedObjective for Joint<M, K> {
 
     fn looked_back(&mut self) -> Option<f64> {
         let losses = self.look_back.take()?;
-        Some(losses.best(self.link.scanned().v).0)
+        Some(losses.best(self.link.remembered()).0)
     }
 
     fn forget(&mut self) {

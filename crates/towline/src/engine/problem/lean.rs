@@ -9,7 +9,7 @@
 use crate::block::Row;
 use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses, sq_norm};
-use crate::engine::problem::link::Link;
+use crate::engine::problem::link::{Link, SingleLink};
 use crate::loss::Loss;
 use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
@@ -80,6 +80,20 @@ impl Weights for Lean {
 impl Link for Lean {
     const IS_PROXIMAL: bool = false;
 
+    fn weights(&self) -> &[f64] {
+        &self.w
+    }
+
+    fn into_weights(self) -> Vec<f64> {
+        self.w
+    }
+
+    fn can_remember(&self) -> bool {
+        false
+    }
+}
+
+impl SingleLink for Lean {
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
         // Before the first step w may have to follow dual variables that came from elsewhere.
         let sums = self.steps == 0 && !self.is_summed;
@@ -121,37 +135,5 @@ impl Link for Lean {
         let (objective, multiple) = losses.best_along(0.0, half_sq_norm);
         let half_sum = products - half_sq_norm + self.rounding();
         Certificate { objective, dual_objective: -half_sum - conjugates, multiple, support, radius: None }
-    }
-
-    fn remember(&mut self) -> bool {
-        false
-    }
-
-    fn can_remember(&self) -> bool {
-        false
-    }
-
-    fn remembered(&self) -> &[f64] {
-        &[]
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn into_weights(self) -> Vec<f64> {
-        self.w
-    }
-
-    fn sum_of(&self, column: usize) -> f64 {
-        self.w[column]
-    }
-
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], _sums: &[f64]) {
-        self.w.fill(0.0);
-        let last = self.w.len() - 1;
-        for (j, &w) in columns.iter().map(|&j| j as usize).chain([last]).zip(weights) {
-            self.w[j] = w;
-        }
     }
 }

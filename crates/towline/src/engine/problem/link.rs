@@ -1,21 +1,61 @@
-//! How the dual sum v = Σ βx becomes weights: the part of a run that depends on the penalty.
+//! How the dual sum V = Σ xβᵀ becomes weights: the part of a run that depends on the penalty.
+//!
+//! One trait for one and for several outputs, whose weights lie side by side for each column. What a visit of a row does
+//! is apart: [`Weights`] and [`SingleLink`] for one margin, [`JointLink`] for several.
 use rayon::prelude::*;
 
 use crate::block::Row;
+use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::certificate::{Certificate, Scan};
-use crate::engine::problem::multi_output::insert_columns;
 use crate::loss::Loss;
+use crate::penalty::L2;
 use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
-/// Weights that follow v, with all that a run asks of them between sweeps. What has a default is for the proximal point
+/// Weights that follow V, with all that a run asks of them between sweeps. What has a default is for the proximal point
 /// method: without it, weights are the sum and there is no centre.
-pub trait Link: Weights + Send {
+pub trait Link: Send {
     /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
     const IS_PROXIMAL: bool;
 
-    /// Rows have come: the first ones tell what the data is like.
-    fn see(&mut self, rows: &[RowState]) {
+    /// The weights that a certificate speaks of, by column, the constant feature last.
+    fn weights(&self) -> &[f64];
+
+    /// The same as [`weights`](Self::weights), for good.
+    fn into_weights(self) -> Vec<f64>;
+
+    /// Keeps the weights of now, for [`remembered`](Self::remembered), if there is room for that until the next scan.
+    fn remember(&mut self) -> bool {
+        false
+    }
+
+    /// Whether there is ever room for that.
+    fn can_remember(&self) -> bool {
+        true
+    }
+
+    /// The weights that were kept.
+    fn remembered(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Goes back to the weights of the last certificate, if they are still there.
+    fn go_back(&mut self) -> bool {
+        false
+    }
+
+    /// Weights that a checkpoint needs besides the dual variables.
+    fn to_save(&self) -> &[f64] {
+        &[]
+    }
+
+    /// V, for good, unless it is the weights.
+    fn sums(&mut self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Rows have come, with these weights and squared norms: the first ones tell what the data is like.
+    fn observe_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
         let _ = rows;
     }
 
@@ -30,6 +70,24 @@ pub trait Link: Weights + Send {
         0.0
     }
 
+    /// v_j, as it is known, for one output that can resume.
+    fn sum_of(&self, column: usize) -> f64 {
+        let _ = column;
+        0.0
+    }
+
+    /// Forgets all that grows with the columns, until [`resume_at`](Self::resume_at) tells it again.
+    fn release(&mut self) {}
+
+    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
+    /// others are 0. `sums` are v there. A scan sums v anew.
+    fn resume_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        let _ = (columns, weights, sums);
+    }
+}
+
+/// A link for one output: visits see it as [`Weights`], and scans add a row at a time.
+pub trait SingleLink: Link + Weights {
     /// Begins a scan; `dual_sums` are those of the negative and the positive dual variables that it will meet, without
     /// their signs.
     fn begin_scan(&mut self, dual_sums: [f64; 2]);
@@ -39,60 +97,45 @@ pub trait Link: Weights + Send {
 
     /// What came of it; what was summed anew replaces what was updated step by step.
     fn end_scan(&mut self) -> Certificate;
-
-    /// Keeps the weights of now, for [`remembered`](Self::remembered), if there is room for that until the next scan.
-    fn remember(&mut self) -> bool;
-
-    /// Whether there is ever room for that.
-    fn can_remember(&self) -> bool {
-        true
-    }
-
-    /// The weights that were kept.
-    fn remembered(&self) -> &[f64];
-
-    /// Goes back to the weights of the last certificate, if they are still there.
-    fn go_back(&mut self) -> bool {
-        false
-    }
-
-    /// The weights that a certificate speaks of, by column, the constant feature last.
-    fn weights(&self) -> &[f64];
-
-    /// Weights that a checkpoint needs besides the dual variables.
-    fn to_save(&self) -> &[f64] {
-        &[]
-    }
-
-    /// The same as [`weights`](Self::weights), for good.
-    fn into_weights(self) -> Vec<f64>;
-
-    /// v_j, as it is known.
-    fn sum_of(&self, column: usize) -> f64;
-
-    /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at), where that can tell it again.
-    fn rest(&mut self) {}
-
-    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
-    /// others are 0. `sums` are v there. A scan sums v anew.
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]);
-
-    /// v, for good, unless it is the weights.
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
-    }
 }
 
-/// `w = v`, for R = ½‖w‖².
+/// A link for several outputs.
+pub trait JointLink: Link {
+    /// `margins ← Wᵀx`, the constant feature included; what `products` is left with is for [`add`](Self::add).
+    fn margins(&self, row: Row, products: &mut [f64], margins: &mut [f64]);
+
+    /// `V ← V + x·stepsᵀ` for the outputs that are named, which may be changed.
+    fn add(&mut self, row: Row, sq_norm: f64, products: &[f64], steps: &mut [(u32, f64)]);
+
+    /// How steeply margins follow the dual variables of a row with this squared norm, at most.
+    fn curvature(&self, sq_norm: f64) -> f64;
+
+    /// Begins a scan. Where an intercept asks for dual variables that add up to 0 for each output, also says what they
+    /// add up to.
+    fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>);
+
+    /// The weights that are scanned, and V, which the scan sums anew.
+    fn scanned(&mut self) -> Scanned<'_>;
+
+    /// What came of a scan; what was summed anew replaces what was updated step by step.
+    fn end_scan(&mut self, scan: ProximalScan) -> Certificate;
+}
+
+/// `W = V`, for R = ½‖W‖².
 pub struct Identity {
     w: Vec<f64>,
-    /// Σ βx, summed anew by a certificate.
+    /// V, summed anew by a certificate, or weights that are remembered.
     v: Vec<f64>,
     bias: f64,
+    width: usize,
+    /// The scan at hand, of one output.
     scan: Scan,
     /// Whether v holds the weights of the last certificate.
     certified: bool,
 }
+
+/// R.
+const RIDGE: L2 = L2 { lambda: 1.0 };
 
 impl Identity {
     /// Dense vectors that it holds.
@@ -100,8 +143,29 @@ impl Identity {
 
     /// w = 0 for so many columns and a constant feature.
     pub fn new(columns: usize, bias: f64) -> Self {
-        let zeros = || large_zeroed(columns + 1);
-        Identity { w: zeros(), v: zeros(), bias, scan: Scan::default(), certified: false }
+        Identity::with_outputs(columns, 1, bias)
+    }
+
+    /// The same for several outputs.
+    pub fn with_outputs(columns: usize, width: usize, bias: f64) -> Self {
+        let zeros = || large_zeroed((columns + 1) * width);
+        Identity { w: zeros(), v: zeros(), bias, width, scan: Scan::default(), certified: false }
+    }
+
+    /// The same for a stream, which has no scans.
+    pub fn for_stream(columns: usize, width: usize, bias: f64) -> Self {
+        let w = vec![0.0; (columns + 1) * width];
+        Identity { w, v: Vec::new(), bias, width, scan: Scan::default(), certified: false }
+    }
+
+    /// More columns have come; the constant feature stays the last one.
+    pub fn grow(&mut self, columns: usize) {
+        insert_columns(&mut self.w, self.width, columns);
+    }
+
+    /// Takes over weights.
+    pub fn begin_with(&mut self, weights: Vec<f64>) {
+        self.w = weights;
     }
 
     /// The weights, to change them from outside.
@@ -120,22 +184,47 @@ impl Identity {
     pub fn bias(&self) -> f64 {
         self.bias
     }
+
+    fn forget_sums(&mut self) {
+        self.v.fill(0.0);
+        self.certified = false;
+    }
+
+    /// What was summed anew takes the place of what was updated step by step; what was certified is kept.
+    fn take_sums(&mut self) {
+        std::mem::swap(&mut self.w, &mut self.v);
+        self.certified = true;
+    }
 }
 
-impl Identity {
-    /// w = 0 for a stream, which has no scans.
-    pub fn for_stream(columns: usize, bias: f64) -> Self {
-        Identity { w: vec![0.0; columns + 1], v: Vec::new(), bias, scan: Scan::default(), certified: false }
+impl Link for Identity {
+    const IS_PROXIMAL: bool = false;
+
+    fn weights(&self) -> &[f64] {
+        &self.w
     }
 
-    /// More columns have come; the constant feature stays the last one.
-    pub fn grow(&mut self, columns: usize) {
-        insert_columns(&mut self.w, 1, columns);
+    /// Those that were certified, not those that were summed anew: where columns differ by many orders of magnitude,
+    /// rounding leaves them far apart.
+    fn into_weights(self) -> Vec<f64> {
+        if self.certified { self.v } else { self.w }
     }
 
-    /// Takes over weights.
-    pub fn begin_with(&mut self, weights: Vec<f64>) {
-        self.w = weights;
+    fn remember(&mut self) -> bool {
+        self.v.copy_from_slice(&self.w);
+        self.certified = false;
+        true
+    }
+
+    fn remembered(&self) -> &[f64] {
+        &self.v
+    }
+
+    fn go_back(&mut self) -> bool {
+        if self.certified {
+            self.w.copy_from_slice(&self.v);
+        }
+        self.certified
     }
 }
 
@@ -158,12 +247,10 @@ impl Weights for Identity {
     }
 }
 
-impl Link for Identity {
-    const IS_PROXIMAL: bool = false;
-
+impl SingleLink for Identity {
     fn begin_scan(&mut self, _dual_sums: [f64; 2]) {
-        self.v.fill(0.0);
-        (self.scan, self.certified) = (Scan::default(), false);
+        self.forget_sums();
+        self.scan = Scan::default();
     }
 
     #[inline]
@@ -173,47 +260,69 @@ impl Link for Identity {
 
     fn end_scan(&mut self) -> Certificate {
         let certificate = self.scan.finish(&self.w, &self.v);
-        std::mem::swap(&mut self.w, &mut self.v);
-        self.certified = true;
+        self.take_sums();
         certificate
     }
+}
 
-    fn remember(&mut self) -> bool {
-        self.v.copy_from_slice(&self.w);
-        self.certified = false;
-        true
+impl JointLink for Identity {
+    #[inline]
+    fn margins(&self, row: Row, _products: &mut [f64], margins: &mut [f64]) {
+        margins_of(row, &self.w, self.bias, margins);
     }
 
-    fn remembered(&self) -> &[f64] {
-        &self.v
+    #[inline]
+    fn add(&mut self, row: Row, _sq_norm: f64, _products: &[f64], steps: &mut [(u32, f64)]) {
+        add_row(row, &mut self.w, self.width, self.bias, steps);
     }
 
-    fn go_back(&mut self) -> bool {
-        if self.certified {
-            self.w.copy_from_slice(&self.v);
-        }
-        self.certified
+    fn curvature(&self, sq_norm: f64) -> f64 {
+        sq_norm
     }
 
-    fn weights(&self) -> &[f64] {
-        &self.w
+    fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
+        self.forget_sums();
+        (ProximalScan::new(None), None)
     }
 
-    /// Those that were certified, not those that were summed anew: where columns differ by many orders of magnitude,
-    /// rounding leaves them far apart.
-    fn into_weights(self) -> Vec<f64> {
-        if self.certified { self.v } else { self.w }
+    fn scanned(&mut self) -> Scanned<'_> {
+        let Identity { w, v, bias, width, .. } = self;
+        Scanned { w, v, penalty: &RIDGE, bias: *bias, intercept: false, width: *width }
     }
 
-    fn sum_of(&self, column: usize) -> f64 {
-        self.w[column]
+    fn end_scan(&mut self, scan: ProximalScan) -> Certificate {
+        let certificate = scan.finish(self.scanned());
+        self.take_sums();
+        certificate
     }
+}
 
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], _sums: &[f64]) {
-        self.w.fill(0.0);
-        let last = self.w.len() - 1;
-        for (j, &w) in columns.iter().map(|&j| j as usize).chain([last]).zip(weights) {
-            self.w[j] = w;
-        }
+/// Makes room for so many columns in all before the constant feature, which stays the last one.
+pub fn insert_columns(weights: &mut Vec<f64>, width: usize, columns: usize) {
+    let Some(constant) = weights.len().checked_sub(width) else { return };
+    let constants = weights.split_off(constant);
+    // To the number: a model that has paid for its columns must not hold more.
+    weights.reserve_exact((columns + 1) * width - constant);
+    weights.resize(columns * width, 0.0);
+    weights.extend(constants);
+}
+
+/// `margins ← Wᵀx` with a constant feature of value `bias` last.
+#[inline]
+pub fn margins_of(row: Row, w: &[f64], bias: f64, margins: &mut [f64]) {
+    row.dot_side_by_side(w, margins);
+    if bias != 0.0 {
+        let constants = &w[w.len() - margins.len()..];
+        margins.iter_mut().zip(constants).for_each(|(margin, w)| *margin += bias * w);
+    }
+}
+
+/// `V ← V + x·stepsᵀ` with a constant feature of value `bias` last.
+#[inline]
+pub fn add_row(row: Row, v: &mut [f64], width: usize, bias: f64, steps: &[(u32, f64)]) {
+    row.add_side_by_side(v, width, steps);
+    if bias != 0.0 {
+        let constants = v.len() - width;
+        steps.iter().for_each(|&(m, step)| v[constants + m as usize] += bias * step);
     }
 }

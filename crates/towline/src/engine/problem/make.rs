@@ -7,7 +7,6 @@ use super::Problem;
 use super::joint::Joint;
 use super::lean::Lean;
 use super::link::Identity;
-use super::multi_output::Plain;
 use super::proximal::Proximal;
 use super::single::Single;
 use crate::budget::Budget;
@@ -113,8 +112,8 @@ impl OutputVisitor for ListedPenalty<'_> {
         let Wanted { task, columns, budget, .. } = self.0;
         let objective = task.objective.clone();
         if objective.is_plain_l2() {
-            let plain = Plain::new(columns, objective.width(), objective.bias);
-            return Box::new(Joint::new(loss, plain, objective, Some(budget)));
+            let identity = Identity::with_outputs(columns, objective.width(), objective.bias);
+            return Box::new(Joint::new(loss, identity, objective, Some(budget)));
         }
         let penalty = Box::new(objective.penalty);
         match task.objective.penalty.structure() {

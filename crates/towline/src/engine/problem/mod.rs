@@ -10,7 +10,6 @@ mod joint_rows;
 pub(crate) mod lean;
 pub(crate) mod link;
 pub(crate) mod make;
-pub(crate) mod multi_output;
 pub(crate) mod own;
 pub(crate) mod proximal;
 pub(crate) mod rows;
@@ -20,16 +19,14 @@ use std::ops::Range;
 
 use crate::block::{Block, Row, RowInfo};
 use crate::engine::certificate::Certificate;
+use crate::engine::problem::link::Link;
 use crate::engine::{Selection, TrainError};
 use crate::order::Order;
 use crate::residents::View;
 use crate::solver::Sweep;
 
 /// Rows move dual variables, dual variables move weights.
-pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
-    /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
-    fn is_proximal(&self) -> bool;
-
+pub trait Problem: OwnRows + Certify + LaggedObjective + ProximalSteps + Resume + Send {
     /// Visits its rows in the order that `order` has laid out.
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep;
 
@@ -42,13 +39,6 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
     /// How much its row `i` is worth keeping in memory.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64;
 
-    /// Sweeps over all rows before [`advance`](Self::advance).
-    fn sweeps(&self) -> u32;
-
-    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
-    /// before, as a part of their norm.
-    fn advance(&mut self) -> f64;
-
     /// The weights that a certificate speaks of, by column, the constant feature last; several models side by side for
     /// each column.
     fn weights(&self) -> &[f64];
@@ -56,8 +46,34 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
     /// Weights that a checkpoint needs besides the dual variables.
     fn to_save(&self) -> &[f64];
 
-    /// Whether it can go on from weights that were found elsewhere ([`begin_at`](Self::begin_at)).
-    fn can_begin_at(&self) -> bool {
+    /// Σ βx, where the weights are not just that.
+    fn sums(&mut self) -> Vec<f64>;
+
+    /// The same as [`weights`](Self::weights), for good.
+    fn into_weights(self: Box<Self>) -> Vec<f64>;
+}
+
+/// A series of problems with a proximal term, whose centre moves from step to step.
+pub trait ProximalSteps {
+    /// Whether sweeps are over such a series, so that their gains do not add up.
+    fn is_proximal(&self) -> bool;
+
+    /// Sweeps over all rows before [`advance`](Self::advance).
+    fn sweeps(&self) -> u32 {
+        1
+    }
+
+    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
+    /// before, as a part of their norm.
+    fn advance(&mut self) -> f64 {
+        0.0
+    }
+}
+
+/// Going on from weights that were found elsewhere, for few of the columns.
+pub trait Resume {
+    /// Whether it can do that.
+    fn can_resume(&self) -> bool {
         false
     }
 
@@ -67,28 +83,66 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + Send {
         0.0
     }
 
-    /// Forgets all that grows with the columns, until [`begin_at`](Self::begin_at).
-    fn rest(&mut self) {}
+    /// Forgets all that grows with the columns, until [`resume_at`](Self::resume_at).
+    fn release(&mut self) {}
 
     /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
     /// others are 0. `sums` are Σ βx there. A scan has to follow.
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+    fn resume_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
         let _ = (columns, weights, sums);
     }
+}
 
-    /// Σ βx, where the weights are not just that.
-    fn sums(&mut self) -> Vec<f64> {
-        Vec::new()
+/// A problem whose weights follow its dual variables through a link, which says how steps and resuming go.
+pub trait Linked {
+    /// How they follow.
+    type Link: Link;
+
+    /// The weights.
+    fn link(&self) -> &Self::Link;
+
+    /// The weights, to change them from outside.
+    fn link_mut(&mut self) -> &mut Self::Link;
+}
+
+impl<T: Linked> ProximalSteps for T {
+    fn is_proximal(&self) -> bool {
+        T::Link::IS_PROXIMAL
     }
 
-    /// The same as [`weights`](Self::weights), for good.
-    fn into_weights(self: Box<Self>) -> Vec<f64>;
+    fn sweeps(&self) -> u32 {
+        self.link().sweeps()
+    }
+
+    fn advance(&mut self) -> f64 {
+        self.link_mut().advance()
+    }
+}
+
+impl<T: Linked> Resume for T {
+    fn can_resume(&self) -> bool {
+        T::Link::IS_PROXIMAL
+    }
+
+    fn sum_of(&self, column: usize) -> f64 {
+        self.link().sum_of(column)
+    }
+
+    fn release(&mut self) {
+        self.link_mut().release();
+    }
+
+    fn resume_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        self.link_mut().resume_at(columns, weights, sums);
+    }
 }
 
 /// What a model keeps of each of its resident rows.
 pub trait OwnRows {
     /// Dual variables a row.
-    fn width(&self) -> usize;
+    fn width(&self) -> usize {
+        1
+    }
 
     /// Whether a row has a part in the objective, and not weight 0.
     fn wants(&self, info: &RowInfo) -> bool;
@@ -98,7 +152,7 @@ pub trait OwnRows {
     fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]);
 
     /// Rows have come: the first ones tell what the data is like.
-    fn see(&mut self);
+    fn observe_rows(&mut self) {}
 
     /// How many rows there are.
     fn rows(&self) -> usize;

@@ -15,6 +15,7 @@
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::duals::Start;
+use crate::engine::problem::link::Link;
 use crate::engine::task::Task;
 use crate::penalty::{Penalty, ProxMap};
 use crate::prefetch::large_zeroed;
@@ -153,37 +154,6 @@ impl<P: ProxMap> Proximal<P> {
         self.u[j] = if eta.is_finite() { self.centre[j] + eta * v } else { v };
     }
 
-    /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough.
-    /// Coordinate ascent on (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a
-    /// smaller η only makes the outer loop slower. `rows` are c and ‖x‖² of each.
-    fn see_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
-        let count = rows.len();
-        if self.seen || count == 0 {
-            return;
-        }
-        self.seen = true;
-        let constant = if self.intercept { self.bias * self.bias } else { 0.0 };
-        let (mut weights, mut weighted_norms) = (0.0, 0.0);
-        for (c, sq_norm) in rows {
-            weights += c;
-            weighted_norms += c * (sq_norm - constant).max(0.0);
-        }
-        let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
-        let scale = 2.0 * count as f64 / curvature;
-        let step = |sum: f64| if sum > 0.0 { scale / sum } else { 1.0 };
-        for j in 0..self.u.len() {
-            self.v[j] = self.sum_at(j);
-        }
-        if self.eta.is_finite() {
-            self.eta = step(weighted_norms);
-        }
-        self.constant_eta = step(weights * self.bias * self.bias);
-        for j in 0..self.u.len() {
-            self.set_sum(j, self.v[j]);
-        }
-        self.renew();
-    }
-
     /// How much R̃* may curve along a row of this squared norm, the constant feature included.
     #[inline(always)]
     fn curvature_along(&self, sq_norm: f64) -> f64 {
@@ -195,39 +165,9 @@ impl<P: ProxMap> Proximal<P> {
         }
     }
 
-    /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a
-    /// solution, however good w is, and no certificate shows it; more sweeps for every step make up for that, as
-    /// inexact proximal steps ask for.
-    fn sweeps_of_a_step(&self) -> u32 {
-        if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
-    }
-
-    /// The centre moves to w and beyond. Returns how far w has come, as a part of its norm.
-    fn move_centre(&mut self) -> f64 {
-        self.steps = self.steps.saturating_add(1);
-        // Sums of norms have been updated step by step.
-        self.renew();
-        let penalised = self.penalised();
-        let Proximal { lazy, u, v: new, .. } = self;
-        lazy.map(&u[..penalised], &mut new[..penalised]);
-        new[penalised..].copy_from_slice(&u[penalised..]);
-        let ways = self.centre.iter().zip(&self.v).zip(&self.w);
-        let uphill: f64 = ways.map(|((centre, w), before)| (centre - w) * (w - before)).sum();
-        let beyond = if uphill > 0.0 { 0.0 } else { EXTRAPOLATION };
-        let (mut way, mut norm) = (0.0, 0.0);
-        for j in 0..self.u.len() {
-            let w = self.v[j];
-            way += (w - self.w[j]) * (w - self.w[j]);
-            norm += w * w;
-            let centre = w + beyond * (w - self.w[j]);
-            if self.eta_of(j).is_finite() {
-                self.u[j] += centre - self.centre[j];
-            }
-            self.centre[j] = centre;
-            self.w[j] = w;
-        }
-        self.renew();
-        if way > 0.0 { (way / norm).sqrt() } else { 0.0 }
+    /// Whether a scan balances dual variables: an intercept asks for sums of 0, which are known then.
+    fn is_balanced(&self) -> bool {
+        self.summed && self.intercept && self.is_bounded()
     }
 
     /// Whether R bounds the dual variables, so that they can be scaled.
@@ -266,11 +206,118 @@ impl<P: ProxMap> Proximal<P> {
         }
         certificate
     }
+}
 
-    fn take_sums(&mut self) -> Vec<f64> {
+impl<P: ProxMap> Link for Proximal<P> {
+    const IS_PROXIMAL: bool = true;
+
+    fn weights(&self) -> &[f64] {
+        &self.w
+    }
+
+    fn into_weights(self) -> Vec<f64> {
+        self.w
+    }
+
+    fn to_save(&self) -> &[f64] {
+        &self.w
+    }
+
+    /// η = 2 / mean(c‖x‖² sup L''): about the largest for which one sweep solves a proximal step well enough.
+    /// Coordinate ascent on (18) takes about 1 + ηc‖x‖² sup L'' sweeps (Shalev-Shwartz & Zhang 2013, Theorem 2), and a
+    /// smaller η only makes the outer loop slower. `rows` are c and ‖x‖² of each.
+    fn observe_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
+        let count = rows.len();
+        if self.seen || count == 0 {
+            return;
+        }
+        self.seen = true;
+        let constant = if self.intercept { self.bias * self.bias } else { 0.0 };
+        let (mut weights, mut weighted_norms) = (0.0, 0.0);
+        for (c, sq_norm) in rows {
+            weights += c;
+            weighted_norms += c * (sq_norm - constant).max(0.0);
+        }
+        let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
+        let scale = 2.0 * count as f64 / curvature;
+        let step = |sum: f64| if sum > 0.0 { scale / sum } else { 1.0 };
+        for j in 0..self.u.len() {
+            self.v[j] = self.sum_at(j);
+        }
+        if self.eta.is_finite() {
+            self.eta = step(weighted_norms);
+        }
+        self.constant_eta = step(weights * self.bias * self.bias);
+        for j in 0..self.u.len() {
+            self.set_sum(j, self.v[j]);
+        }
+        self.renew();
+    }
+
+    /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a
+    /// solution, however good w is, and no certificate shows it; more sweeps for every step make up for that, as
+    /// inexact proximal steps ask for.
+    fn sweeps(&self) -> u32 {
+        if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
+    }
+
+    /// The centre moves to w and beyond. Returns how far w has come, as a part of its norm.
+    fn advance(&mut self) -> f64 {
+        self.steps = self.steps.saturating_add(1);
+        // Sums of norms have been updated step by step.
+        self.renew();
+        let penalised = self.penalised();
+        let Proximal { lazy, u, v: new, .. } = self;
+        lazy.map(&u[..penalised], &mut new[..penalised]);
+        new[penalised..].copy_from_slice(&u[penalised..]);
+        let ways = self.centre.iter().zip(&self.v).zip(&self.w);
+        let uphill: f64 = ways.map(|((centre, w), before)| (centre - w) * (w - before)).sum();
+        let beyond = if uphill > 0.0 { 0.0 } else { EXTRAPOLATION };
+        let (mut way, mut norm) = (0.0, 0.0);
+        for j in 0..self.u.len() {
+            let w = self.v[j];
+            way += (w - self.w[j]) * (w - self.w[j]);
+            norm += w * w;
+            let centre = w + beyond * (w - self.w[j]);
+            if self.eta_of(j).is_finite() {
+                self.u[j] += centre - self.centre[j];
+            }
+            self.centre[j] = centre;
+            self.w[j] = w;
+        }
+        self.renew();
+        if way > 0.0 { (way / norm).sqrt() } else { 0.0 }
+    }
+
+    fn sums(&mut self) -> Vec<f64> {
         for j in 0..self.u.len() {
             self.v[j] = self.sum_at(j);
         }
         std::mem::take(&mut self.v)
+    }
+
+    fn sum_of(&self, column: usize) -> f64 {
+        self.sum_at(column)
+    }
+
+    fn release(&mut self) {
+        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
+            *vector = Vec::new();
+        }
+    }
+
+    fn resume_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
+        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
+            *vector = large_zeroed(self.length);
+        }
+        let last = self.length - 1;
+        let columns = || columns.iter().map(|&j| j as usize).chain([last]);
+        columns().zip(weights).for_each(|(j, &w)| (self.w[j], self.centre[j]) = (w, w));
+        for j in 0..self.length {
+            self.set_sum(j, 0.0);
+        }
+        columns().zip(sums).for_each(|(j, &sum)| self.set_sum(j, sum));
+        self.summed = false;
+        self.renew();
     }
 }

@@ -53,7 +53,7 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
     pub fn begin_step(&mut self) {
         self.order.resize(self.problem.rows());
         self.order.begin_step();
-        self.problem.see();
+        self.problem.observe_rows();
     }
 
     /// Visits the rows as the order says, until `watch` says that it is enough.

@@ -3,8 +3,8 @@ use std::ops::Range;
 
 use crate::block::{Block, Row, RowInfo};
 use crate::engine::certificate::{Certificate, Losses};
-use crate::engine::problem::link::Link;
-use crate::engine::problem::{Certify, LaggedObjective, OwnRows, Problem};
+use crate::engine::problem::link::SingleLink;
+use crate::engine::problem::{Certify, LaggedObjective, Linked, OwnRows, Problem};
 use crate::engine::{Selection, TrainError};
 use crate::loss::Loss;
 use crate::objective::{Objective, Targets};
@@ -28,14 +28,14 @@ pub struct Single<L, K, S = ByRows> {
     look_back: Option<Losses>,
 }
 
-impl<L: Loss, K: Link> Single<L, K> {
+impl<L: Loss, K: SingleLink> Single<L, K> {
     /// No row has been seen.
     pub fn new(loss: L, link: K, objective: Objective) -> Self {
         Single::solved_by(ByRows, loss, link, objective)
     }
 }
 
-impl<L: Loss, K: Link, S> Single<L, K, S> {
+impl<L: Loss, K: SingleLink, S> Single<L, K, S> {
     /// The same with another way to solve the problem of the rows in memory.
     pub fn solved_by(solver: S, loss: L, link: K, objective: Objective) -> Self {
         Single { loss, solver, link, objective, states: Vec::new(), look_back: None }
@@ -49,11 +49,6 @@ impl<L: Loss, K: Link, S> Single<L, K, S> {
         RowState { y, c, sq_norm, beta: dual.clamp(low, high) }
     }
 
-    /// The weights, to change them from outside.
-    pub fn link_mut(&mut self) -> &mut K {
-        &mut self.link
-    }
-
     /// Labels mean something else from now on.
     pub fn set_targets(&mut self, targets: Targets) {
         self.objective.targets = targets;
@@ -65,11 +60,19 @@ impl<L: Loss, K: Link, S> Single<L, K, S> {
     }
 }
 
-impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
-    fn width(&self) -> usize {
-        1
+impl<L, K: SingleLink, S> Linked for Single<L, K, S> {
+    type Link = K;
+
+    fn link(&self) -> &K {
+        &self.link
     }
 
+    fn link_mut(&mut self) -> &mut K {
+        &mut self.link
+    }
+}
+
+impl<L: Loss, K: SingleLink, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
     fn wants(&self, info: &RowInfo) -> bool {
         self.objective.row(info).1 > 0.0
     }
@@ -79,8 +82,8 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
         self.states.push(state);
     }
 
-    fn see(&mut self) {
-        self.link.see(&self.states);
+    fn observe_rows(&mut self) {
+        self.link.observe_rows(self.states.iter().map(|state| (state.c, state.sq_norm)));
     }
 
     fn rows(&self) -> usize {
@@ -101,25 +104,13 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> OwnRows for Single<L, K, S> {
     }
 }
 
-impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
-    fn is_proximal(&self) -> bool {
-        K::IS_PROXIMAL
-    }
-
+impl<L: Loss, K: SingleLink, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
     fn sweep(&mut self, rows: View, order: &mut dyn Order) -> Sweep {
         self.solver.sweep(self.loss, rows, &mut self.states, &mut self.link, order)
     }
 
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
         selection.score(self.loss, &self.link, row, &self.states[i])
-    }
-
-    fn sweeps(&self) -> u32 {
-        self.link.sweeps()
-    }
-
-    fn advance(&mut self) -> f64 {
-        self.link.advance()
     }
 
     fn weights(&self) -> &[f64] {
@@ -134,28 +125,12 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Problem for Single<L, K, S> {
         self.link.into_weights()
     }
 
-    fn can_begin_at(&self) -> bool {
-        K::IS_PROXIMAL
-    }
-
-    fn sum_of(&self, column: usize) -> f64 {
-        self.link.sum_of(column)
-    }
-
-    fn rest(&mut self) {
-        self.link.rest();
-    }
-
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
-        self.link.begin_at(columns, weights, sums);
-    }
-
     fn sums(&mut self) -> Vec<f64> {
         self.link.sums()
     }
 }
 
-impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
+impl<L: Loss, K: SingleLink, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         self.look_back = None;
         self.solver.begin_scan();
@@ -211,7 +186,7 @@ impl<L: Loss, K: Link, S: BlockSolver<L, K>> Certify for Single<L, K, S> {
     }
 }
 
-impl<L: Loss, K: Link, S: BlockSolver<L, K>> LaggedObjective for Single<L, K, S> {
+impl<L: Loss, K: SingleLink, S: BlockSolver<L, K>> LaggedObjective for Single<L, K, S> {
     fn remember(&mut self) -> bool {
         let remembers = self.link.remember();
         self.look_back = remembers.then(Losses::default);

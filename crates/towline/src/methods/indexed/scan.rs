@@ -2,7 +2,7 @@
 use super::active::ActiveSet;
 use super::segment::Segment;
 use crate::block::{Block, Row};
-use crate::engine::{Ceiling, Certificate, Identity, Link, SupportCount, TrainError, Watch};
+use crate::engine::{Ceiling, Certificate, Identity, SingleLink, SupportCount, TrainError, Watch};
 use crate::index::PageCache;
 use crate::loss::Loss;
 use crate::objective::Objective;

@@ -1,6 +1,6 @@
 //! What a stream asks of a problem besides what a store does: columns that come later, and weights from outside.
 use crate::block::Row;
-use crate::engine::{Identity, Joint, MultiOutput, Plain, Problem, Single};
+use crate::engine::{Identity, Joint, JointLink, Linked, Problem, Single};
 use crate::loss::Loss;
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass};
@@ -39,7 +39,7 @@ impl<L: Loss> StreamProblem for Single<L, Identity> {
     }
 }
 
-impl<M: JointLoss> StreamProblem for Joint<M, Plain> {
+impl<M: JointLoss> StreamProblem for Joint<M, Identity> {
     fn grow(&mut self, columns: usize) {
         self.link_mut().grow(columns);
     }
@@ -59,12 +59,12 @@ impl<M: JointLoss> StreamProblem for Joint<M, Plain> {
 
 /// The problem that an objective asks for; `loss` is that of one output.
 pub fn make<L: Loss>(loss: L, objective: Objective, columns: usize) -> Box<dyn StreamProblem> {
-    let link = || Plain::for_stream(columns, objective.width(), objective.bias);
+    let link = || Identity::for_stream(columns, objective.width(), objective.bias);
     match objective.targets.multiclass() {
         Some(Multiclass::CrammerSinger) => Box::new(Joint::new(OfClass(CrammerSinger), link(), objective, None)),
         Some(Multiclass::Softmax) => Box::new(Joint::new(OfClass(Softmax), link(), objective, None)),
         Some(Multiclass::OneVsRest) | None => {
-            Box::new(Single::new(loss, Identity::for_stream(columns, objective.bias), objective))
+            Box::new(Single::new(loss, Identity::for_stream(columns, 1, objective.bias), objective))
         }
     }
 }

@@ -7,8 +7,8 @@ use super::newton_model::{Free, Newton, Stepped};
 use super::separable_penalty::SeparablePenalty;
 use crate::block::{Row, RowInfo};
 use crate::engine::{
-    Certificate, Certify, DualSums, LaggedObjective, OwnRows, Problem, ProximalScan, Scanned, Selection, Start, Task,
-    TrainError, Watch,
+    Certificate, Certify, DualSums, LaggedObjective, OwnRows, Problem, ProximalScan, ProximalSteps, Resume, Scanned,
+    Selection, Start, Task, TrainError, Watch,
 };
 use crate::loss::Loss;
 use crate::objective::Objective;
@@ -131,10 +131,6 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
 }
 
 impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumns<B, P> {
-    fn is_proximal(&self) -> bool {
-        true
-    }
-
     fn certify(&mut self, rows: View) -> Option<Certificate> {
         let mut scan = self.look(&rows);
         for (i, state) in self.states.iter().enumerate() {
@@ -170,14 +166,6 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
         0.0
     }
 
-    fn sweeps(&self) -> u32 {
-        1
-    }
-
-    fn advance(&mut self) -> f64 {
-        0.0
-    }
-
     fn weights(&self) -> &[f64] {
         &self.w
     }
@@ -195,11 +183,15 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
     }
 }
 
-impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> OwnRows for ByColumns<B, P> {
-    fn width(&self) -> usize {
-        1
+impl<B: ModelLoss, P: SeparablePenalty> ProximalSteps for ByColumns<B, P> {
+    fn is_proximal(&self) -> bool {
+        true
     }
+}
 
+impl<B: ModelLoss, P: SeparablePenalty> Resume for ByColumns<B, P> {}
+
+impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> OwnRows for ByColumns<B, P> {
     fn wants(&self, info: &RowInfo) -> bool {
         self.objective.row(info).1 > 0.0
     }
@@ -209,7 +201,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> OwnRows for ByColumn
         self.states.push(RowState { y, c, sq_norm, beta: duals[0] });
     }
 
-    fn see(&mut self) {
+    fn observe_rows(&mut self) {
         self.newton = None;
         self.looked = false;
     }

@@ -3,7 +3,7 @@ use super::Proximal;
 use crate::block::Row;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
-use crate::engine::problem::multi_output::MultiOutput;
+use crate::engine::problem::link::JointLink;
 use crate::penalty::{MatrixProx, WholeRow};
 
 impl<P: MatrixProx> Proximal<P> {
@@ -16,9 +16,7 @@ impl<P: MatrixProx> Proximal<P> {
     }
 }
 
-impl<P: MatrixProx> MultiOutput for Proximal<P> {
-    const IS_PROXIMAL: bool = true;
-
+impl<P: MatrixProx> JointLink for Proximal<P> {
     fn margins(&self, row: Row, products: &mut [f64], margins: &mut [f64]) {
         self.lazy.margins(&self.u, self.whole(row, 0.0), products, margins);
         if self.intercept {
@@ -45,22 +43,9 @@ impl<P: MatrixProx> MultiOutput for Proximal<P> {
         self.curvature_along(sq_norm)
     }
 
-    fn see(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
-        self.see_rows(rows);
-    }
-
-    fn sweeps(&self) -> u32 {
-        self.sweeps_of_a_step()
-    }
-
-    fn advance(&mut self) -> f64 {
-        self.move_centre()
-    }
-
     fn begin_scan(&mut self) -> (ProximalScan, Option<Vec<f64>>) {
         let scales = self.scales();
-        let balanced = self.summed && self.intercept && self.is_bounded();
-        let sums = balanced.then(|| self.v[self.penalised()..].iter().map(|sum| sum / self.bias).collect());
+        let sums = self.is_balanced().then(|| self.v[self.penalised()..].iter().map(|sum| sum / self.bias).collect());
         self.v.fill(0.0);
         let mut scan = ProximalScan::new(None);
         scan.set_scales(scales);
@@ -73,26 +58,5 @@ impl<P: MatrixProx> MultiOutput for Proximal<P> {
 
     fn end_scan(&mut self, scan: ProximalScan) -> Certificate {
         self.finish(scan)
-    }
-
-    /// The proximal steps themselves are looked at instead.
-    fn remember(&mut self) -> bool {
-        false
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn to_save(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn into_weights(self) -> Vec<f64> {
-        self.w
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
-        self.take_sums()
     }
 }

@@ -3,10 +3,9 @@ use super::Proximal;
 use crate::block::Row;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
-use crate::engine::problem::link::Link;
+use crate::engine::problem::link::SingleLink;
 use crate::loss::Loss;
 use crate::penalty::LazyProx;
-use crate::prefetch::large_zeroed;
 use crate::solver::{RowState, Weights};
 
 impl<P: LazyProx> Proximal<P> {
@@ -94,25 +93,10 @@ impl<P: LazyProx> Weights for Proximal<P> {
     }
 }
 
-impl<P: LazyProx> Link for Proximal<P> {
-    const IS_PROXIMAL: bool = true;
-
-    fn see(&mut self, rows: &[RowState]) {
-        self.see_rows(rows.iter().map(|state| (state.c, state.sq_norm)));
-    }
-
-    fn sweeps(&self) -> u32 {
-        self.sweeps_of_a_step()
-    }
-
-    fn advance(&mut self) -> f64 {
-        self.move_centre()
-    }
-
+impl<P: LazyProx> SingleLink for Proximal<P> {
     fn begin_scan(&mut self, dual_sums: [f64; 2]) {
         let scales = self.scales();
-        let balanced = self.summed && self.intercept && self.is_bounded();
-        self.scan = ProximalScan::new(balanced.then_some(dual_sums));
+        self.scan = ProximalScan::new(self.is_balanced().then_some(dual_sums));
         self.scan.set_scales(scales);
         self.v.fill(0.0);
     }
@@ -127,55 +111,5 @@ impl<P: LazyProx> Link for Proximal<P> {
     fn end_scan(&mut self) -> Certificate {
         let scan = std::mem::take(&mut self.scan);
         self.finish(scan)
-    }
-
-    /// The proximal steps themselves are looked at instead.
-    fn remember(&mut self) -> bool {
-        false
-    }
-
-    fn remembered(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn to_save(&self) -> &[f64] {
-        &self.w
-    }
-
-    fn into_weights(self) -> Vec<f64> {
-        self.w
-    }
-
-    fn sum_of(&self, column: usize) -> f64 {
-        self.sum_at(column)
-    }
-
-    fn rest(&mut self) {
-        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
-            *vector = Vec::new();
-        }
-    }
-
-    fn begin_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
-        for vector in [&mut self.u, &mut self.centre, &mut self.w, &mut self.v] {
-            *vector = large_zeroed(self.length);
-        }
-        let last = self.length - 1;
-        let columns = || columns.iter().map(|&j| j as usize).chain([last]);
-        columns().zip(weights).for_each(|(j, &w)| (self.w[j], self.centre[j]) = (w, w));
-        for j in 0..self.length {
-            self.set_sum(j, 0.0);
-        }
-        columns().zip(sums).for_each(|(j, &sum)| self.set_sum(j, sum));
-        self.summed = false;
-        self.renew();
-    }
-
-    fn sums(&mut self) -> Vec<f64> {
-        self.take_sums()
     }
 }

@@ -13,7 +13,7 @@ impl Learner<'_> {
     /// Whether most of its weights may stay 0, and can be left out.
     pub fn may_leave_features_out(&self) -> bool {
         let is_sparse = matches!(self.task.objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
-        is_sparse && columns::can_train(&self.task.objective).is_ok() && self.rows.problem.can_begin_at()
+        is_sparse && columns::can_train(&self.task.objective).is_ok() && self.rows.problem.can_resume()
     }
 
     /// Whether its weights and Σ βx are known: it has been certified, or begins at what another model has left.
@@ -54,8 +54,8 @@ impl Learner<'_> {
     }
 
     /// Gives the memory of its weights away, until [`take_columns`](Self::take_columns).
-    pub fn rest(&mut self) {
-        self.rows.problem.rest();
+    pub fn release(&mut self) {
+        self.rows.problem.release();
     }
 
     /// What has come of `task`, one of few columns, if anything has. Goes on from there if it is better than before:
@@ -74,12 +74,12 @@ impl Learner<'_> {
                     let multiples = balance(found.duals.sums()?.0);
                     found.duals.multiply(multiples)?;
                 }
-                self.rows.problem.begin_at(columns, &found.weights, &found.sums);
+                self.rows.problem.resume_at(columns, &found.weights, &found.sums);
                 self.duals.begin_with(&found.take_duals())?;
             }
             _ => {
                 if let Some(Start::Left(left, _)) = &task.start {
-                    self.rows.problem.begin_at(columns, &left.weights, &left.sums);
+                    self.rows.problem.resume_at(columns, &left.weights, &left.sums);
                 }
             }
         }

@@ -172,7 +172,7 @@ impl Run<'_> {
         let of_gathered = self.turns.gathered.as_ref().map(|gathered| gathered.columns.clone());
         let Some(columns) = of_choice.or(of_gathered) else { return Ok(false) };
         let tasks = active.iter().map(|learner| learner.with_columns(&columns)).collect::<Result<Vec<Task>, _>>()?;
-        active.iter_mut().for_each(|learner| learner.rest());
+        active.iter_mut().for_each(|learner| learner.release());
         if let Some(choice) = choice {
             self.turns.gathered = self.gather(&choice)?;
         }
