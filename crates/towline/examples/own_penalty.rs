@@ -1,7 +1,7 @@
 //! A penalty of your own: the formulas of R, and it trains exactly, in memory or out of core, with a certificate.
 //!
-//! The adaptive lasso (Zou 2006): R(w) = λ Σ ω_j|w_j|, where features that a first model has found useless cost more. It
-//! is fitted with a loss from outside as well, squares that are steeper below the target than above it.
+//! The adaptive lasso (Zou 2006): R(w) = λ Σ ω_j|w_j|, where features that a first model has found useless cost more.
+//! It is fitted with a loss from outside as well, squares that are steeper below the target than above it.
 use towline::loss::Loss;
 use towline::penalty::{CoordinatePenalty, Penalty};
 use towline::task::Task;
@@ -80,7 +80,8 @@ impl Loss for Asymmetric {
         3.0
     }
 
-    /// The maximum of by - b²/(2cs) - z(b - β) - ½q(b - β)²: b = (y - z + qβ)/(1/cs + q), whose sign says which s it is.
+    /// The maximum of by - b²/(2cs) - z(b - β) - ½q(b - β)²: b = (y - z + qβ)/(1/cs + q), whose sign says which s it
+    /// is.
     fn dual_step(&self, y: f64, z: f64, beta: f64, q: f64, c: f64) -> f64 {
         let towards = y - z + q * beta;
         towards / (1.0 / (c * if towards > 0.0 { 3.0 } else { 1.0 }) + q)

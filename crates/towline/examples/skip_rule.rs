@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let targets = Targets::binary(&store.manifest().labels, None)?;
     let objective = Objective::new(AnyLoss::named("hinge")?, c, targets);
     println!(
-        "| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- | --- | --- |"
+        "| from gap | to gap | rows proven idle | blocks, with none, 5 %, 10 %, 20 % of the rows cached |\n| --- | --- \
+         | --- | --- |"
     );
     let mut last: Option<(f64, Trained)> = None;
     for gap in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5] {

@@ -127,8 +127,8 @@ fn mirror_descent_comes_down() {
         let (below, _) = optimum(&objective, &rows);
         let options = BaselineOptions::new(Baseline::MirrorDescent, objective, 20).unwrap();
         let found = run(&options, &rows).certificate.objective;
-        // The step is constant and chosen on few rows: it wavers around the optimum at a distance, most where slopes jump
-        // on both sides of a target.
+        // The step is constant and chosen on few rows: it wavers around the optimum at a distance, most where slopes
+        // jump on both sides of a target.
         let part = if loss.name() == "epsilon-insensitive" { 0.6 } else { 0.35 };
         assert!(found - below <= part * (zero - below), "{}: {found} between {below} and {zero}", loss.name());
     }

@@ -1,4 +1,5 @@
-//! Losses and penalties from outside the library, through its public traits: they end at the optimum of their twins inside.
+//! Losses and penalties from outside the library, through its public traits: they end at the optimum of their twins
+//! inside.
 use crate::front::{dense, libsvm, scratch};
 use towline::loss::{AnyLoss, Hinge, Loss};
 use towline::penalty::{CoordinatePenalty, ElasticNet, Penalty};

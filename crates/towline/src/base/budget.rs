@@ -56,7 +56,8 @@ impl Ledger {
 /// The budget is too small for what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the memory budget of {limit_bytes} bytes is too small: {purpose} needs {wanted_bytes} bytes and only {free_bytes} are free; \
+    "the memory budget of {limit_bytes} bytes is too small: {purpose} needs {wanted_bytes} bytes and only {free_bytes} \
+     are free; \
      use `memory({least_bytes})` or more"
 )]
 pub struct BudgetError {
@@ -68,7 +69,8 @@ pub struct BudgetError {
     pub free_bytes: u64,
     /// The whole budget.
     pub limit_bytes: u64,
-    /// The least budget with which this reservation would have succeeded, and what the run is known to ask for after it.
+    /// The least budget with which this reservation would have succeeded, and what the run is known to ask for after
+    /// it.
     pub least_bytes: u64,
     /// What the program itself takes of the budget.
     pub program_bytes: u64,

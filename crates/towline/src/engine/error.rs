@@ -36,7 +36,8 @@ pub enum TrainError {
     Stopped(Status),
     /// Steps were too long for these rows.
     #[error(
-        "{method} has diverged: its weights are no numbers any more; scale the rows while packing with `scale(rows)`, or leave `method` out"
+        "{method} has diverged: its weights are no numbers any more; scale the rows while packing with `scale(rows)`, \
+         or leave `method` out"
     )]
     Diverged {
         /// The method.
@@ -57,7 +58,8 @@ fn why(status: &Status) -> &'static str {
 pub enum ColumnsError {
     /// The slope has jumps, and rows do not fit.
     #[error(
-        "`solver(columns)` needs all rows in memory for the {loss} loss, which has kinks: use `memory({bytes})` or more, or `solver(dual)`"
+        "`solver(columns)` needs all rows in memory for the {loss} loss, which has kinks: use `memory({bytes})` or \
+         more, or `solver(dual)`"
     )]
     Loss {
         /// Its name.

@@ -42,7 +42,8 @@ pub struct TrainOptions {
     /// Whether all rows with few of their features may be solved in memory where the rows themselves do not fit, for
     /// penalties that make weights 0.
     pub working_set: bool,
-    /// Threads, among which models, or parts of the rows of one model, are shared out. They change nothing but the time.
+    /// Threads, among which models, or parts of the rows of one model, are shared out. They change nothing but the
+    /// time.
     pub threads: usize,
     /// Asks to stop, from outside.
     pub stop: Stop,

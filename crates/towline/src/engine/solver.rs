@@ -45,13 +45,15 @@ impl Solver {
             Solver::Auto => "Whichever suits the data: by its shape, the memory, and how fast the gap falls",
             Solver::Dual => "Dual coordinate descent, for any loss and penalty",
             Solver::Columns => {
-                "Coordinate descent on columns, for the penalties l1, elastic-net and group; losses with kinks need all rows in memory"
+                "Coordinate descent on columns, for the penalties l1, elastic-net and group; losses with kinks need \
+                 all rows in memory"
             }
             Solver::Gram => {
                 "Normal equations from one read, for the squared loss with l2, l1, elastic-net or no penalty"
             }
             Solver::Newton => {
-                "Newton's method, for losses with a continuous slope and l2 or no penalty: with the exact Hessian where it fits, else by conjugate gradients"
+                "Newton's method, for losses with a continuous slope and l2 or no penalty: with the exact Hessian \
+                 where it fits, else by conjugate gradients"
             }
             Solver::Multipliers => {
                 "The method of multipliers with Newton steps, for hinge and epsilon-insensitive with l2 or no penalty"

@@ -64,8 +64,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The loss follows from the data: squared for numbers, for classes logistic on tables, squared hinge on tables with
-    /// text, and hinge on other rows.
+    /// The loss follows from the data: squared for numbers, for classes logistic on tables, squared hinge on tables
+    /// with text, and hinge on other rows.
     pub fn new() -> Fit {
         Fit::default()
     }

@@ -203,7 +203,8 @@ impl Fit {
         }
         if method == Method::DBcd && self.is_set(Setting::Rounds) {
             return refuse(
-                "`method(d-bcd)` sweeps until the problem of a block is solved; leave `rounds` out, or use `method(da-bcd)`",
+                "`method(d-bcd)` sweeps until the problem of a block is solved; leave `rounds` out, or use \
+                 `method(da-bcd)`",
             );
         }
         if method == Method::DBcd && self.is_set(Setting::WorkingSet) {
@@ -219,7 +220,8 @@ impl Fit {
         let name = baseline.name();
         if let Some(setting) = self.first_set(&EXACT) {
             return refuse(format!(
-                "`{setting}` is for exact training, and `method({name})` makes `max_passes` passes and ends; leave out one of the two"
+                "`{setting}` is for exact training, and `method({name})` makes `max_passes` passes and ends; leave out \
+                 one of the two"
             ));
         }
         if self.method.has_own_rule() && self.is_set(Setting::Loss) {

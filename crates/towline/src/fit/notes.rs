@@ -24,7 +24,8 @@ pub(super) fn of_scales(data: &Data, objective: &Objective, budget: &Budget) -> 
         FeatureName::Name(name) => name.to_string(),
     };
     Ok(Some(format!(
-        "columns differ in scale: {} is about {:.3e}, {} about {:.3e}. The {} penalty hardly touches the weights of large columns, and weighs heavily on \
+        "columns differ in scale: {} is about {:.3e}, {} about {:.3e}. The {} penalty hardly touches the weights of \
+         large columns, and weighs heavily on \
          those of small ones; pack with `scale(standard)` to make them alike",
         name(most.0),
         most.1,

@@ -69,7 +69,8 @@ impl Goal {
             && objective.penalty != AnyPenalty::default()
         {
             return refuse(
-                "`multiclass(crammer-singer)` has the penalty l2 with `lambda(1)` only; use `multiclass(softmax)` or ovr",
+                "`multiclass(crammer-singer)` has the penalty l2 with `lambda(1)` only; use `multiclass(softmax)` or \
+                 ovr",
             );
         }
         check_representable(&objective, data)?;
@@ -124,7 +125,8 @@ impl Goal {
         Ok(Some(match self.predicts(data)? {
             Task::Regression => {
                 format!(
-                    "task regression: the label is a number with {values} values; `task(classes)` takes each for a class"
+                    "task regression: the label is a number with {values} values; `task(classes)` takes each for a \
+                     class"
                 )
             }
             Task::Classification if labels.names.is_some() => {
@@ -153,7 +155,8 @@ impl Goal {
             && own != asked.name()
         {
             return refuse(format!(
-                "`multiclass({})` is the {own} loss for many classes, not {}; leave `loss` out, or use `multiclass(ovr)`",
+                "`multiclass({})` is the {own} loss for many classes, not {}; leave `loss` out, or use \
+                 `multiclass(ovr)`",
                 multiclass.name(),
                 asked.name()
             ));
@@ -179,7 +182,8 @@ impl Goal {
         let (facts, labels) = (data.facts(), data.labels());
         if !facts.targets.is_empty() && !matches!(loss, AnyLoss::Squared(_)) {
             return refuse(format!(
-                "the rows of this store have {} targets, which `loss(squared)` predicts together; for the {} loss pack them \
+                "the rows of this store have {} targets, which `loss(squared)` predicts together; for the {} loss pack \
+                 them \
                  with one `label`",
                 facts.targets.len(),
                 loss.name()
@@ -234,7 +238,8 @@ fn check_representable(objective: &Objective, data: &Data) -> Result<(), FitErro
         return Ok(());
     }
     refuse(format!(
-        "the numbers of this training would be too large: C = {:e} for {rows} rows of length up to {length:e} and labels up to \
+        "the numbers of this training would be too large: C = {:e} for {rows} rows of length up to {length:e} and \
+         labels up to \
          {label:e}; use a smaller `c`, or scale labels and values",
         objective.c,
     ))

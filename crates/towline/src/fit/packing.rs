@@ -13,8 +13,8 @@ use crate::stop::Stop;
 use crate::store::manifest::Scale;
 use crate::store::writer::Existing;
 
-/// Packs a file (libsvm, CSV, JSON lines, Vowpal Wabbit's text, Parquet or Arrow; gzip, bzip2 or zstd) into a store of blocks, once, inside a memory
-/// budget.
+/// Packs a file (libsvm, CSV, JSON lines, Vowpal Wabbit's text, Parquet or Arrow; gzip, bzip2 or zstd) into a store of
+/// blocks, once, inside a memory budget.
 ///
 /// ```no_run
 /// let store = towline::pack("train.svm.gz").memory(512 << 20).to("train.tow")?;

@@ -132,8 +132,8 @@ impl Prepared {
         self.data.check_model(self.models(), &self.objective, &self.budget)
     }
 
-    /// Refuses test rows that the model could not judge in the end: hours later it would be late to say so. Reads the first
-    /// of them; standard input is left alone.
+    /// Refuses test rows that the model could not judge in the end: hours later it would be late to say so. Reads the
+    /// first of them; standard input is left alone.
     pub fn check_test(&self, name: &str, options: &ReadOptions) -> Result<(), FitError> {
         let Some(store) = self.data.disk().filter(|_| name != "-") else { return Ok(()) };
         Scores::check(&Model::without_weights(&self.objective, store), name, options, &self.budget)

@@ -109,7 +109,8 @@ impl Fit {
         let is_sparse = matches!(objective.penalty, AnyPenalty::L1(_) | AnyPenalty::ElasticNet(_));
         if self.is_set(Setting::WorkingSet) && !(is_sparse && objective.width() == 1) {
             return refuse(
-                "`working_set` is for one output and penalties that make weights 0 one by one, l1 and elastic-net; leave it out",
+                "`working_set` is for one output and penalties that make weights 0 one by one, l1 and elastic-net; \
+                 leave it out",
             );
         }
         if self.method.own_loss().is_some() && self.is_set(Setting::Solver) && newton != self.method.is_primal() {
@@ -117,7 +118,8 @@ impl Fit {
         }
         if matches!(self.method, Method::DaBcd | Method::DBcd) && objective.is_plain_l2() {
             return refuse(
-                "`method(da-bcd)` and d-bcd are for other penalties than l2; use sbm or bmd, or add `penalty(l1)` or `intercept`",
+                "`method(da-bcd)` and d-bcd are for other penalties than l2; use sbm or bmd, or add `penalty(l1)` or \
+                 `intercept`",
             );
         }
         let beginning =
@@ -150,7 +152,8 @@ impl Fit {
         }
         if !objective.loss.is_classification() || objective.width() > 1 || !objective.is_plain_l2() {
             return refuse(
-                "`truncate` is for hinge, squared-hinge and logistic with the penalty l2, `lambda(1)` and no intercept; use \
+                "`truncate` is for hinge, squared-hinge and logistic with the penalty l2, `lambda(1)` and no \
+                 intercept; use \
                  `bias`, or leave `truncate` out",
             );
         }

@@ -64,7 +64,8 @@ impl PenaltySettings {
         let name = self.regularizer.name();
         if self.regularizer == Regularizer::Nuclear && outputs == 1 {
             return refuse(
-                "`penalty(nuclear)` is for several outputs in one objective: `multiclass(softmax)`, or `loss(squared)` on rows \
+                "`penalty(nuclear)` is for several outputs in one objective: `multiclass(softmax)`, or `loss(squared)` \
+                 on rows \
                  with several targets; use l2, l1, elastic-net, group or none for one",
             );
         }

@@ -96,7 +96,8 @@ impl<'a> Scores<'a> {
             let kind = |named| if named { "named columns" } else { "numbered features" };
             let (model_has, input_has) = (kind(model.header.named_features), kind(source.features_are_named()));
             return refuse(format!(
-                "{name}: the model was trained on {model_has} and this input has {input_has}; use the same format as in training"
+                "{name}: the model was trained on {model_has} and this input has {input_has}; use the same format as \
+                 in training"
             ));
         }
         let (batch, scores, by_schema) = (RowBatch::default(), Vec::new(), model.header.schema.is_some());
@@ -251,7 +252,8 @@ fn check_fourier(model: &Model, store: &DiskStore) -> Result<(), FitError> {
         return Ok(());
     }
     refuse(format!(
-        "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it was \
+        "{}: its rows were not mapped to the same random Fourier features as those of the model; name the file that it \
+         was \
          packed from",
         store.path().display()
     ))

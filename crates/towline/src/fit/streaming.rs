@@ -181,7 +181,8 @@ impl StreamFit {
             |kind: &Kind| matches!(kind, Kind::Text(words) if words.min_count > 1 || words.max_features.is_some());
         if let Some((column, _)) = self.reading.table.kinds.iter().find(|(_, kind)| is_counted(kind)) {
             return refuse(format!(
-                "`text` of column {column} has min or max, which count words in all rows, and a stream is seen once; leave \
+                "`text` of column {column} has min or max, which count words in all rows, and a stream is seen once; \
+                 leave \
                  both out, or train without `stream`"
             ));
         }
@@ -200,7 +201,8 @@ impl StreamFit {
         let Some(rule) = method.baseline() else {
             if !matches!(method, Method::Auto | Method::Sbm) {
                 return refuse(
-                    "a stream is learnt by sbm, pegasos, sgd, perceptron, mira or cw; leave `method` out, or pack the rows first",
+                    "a stream is learnt by sbm, pegasos, sgd, perceptron, mira or cw; leave `method` out, or pack the \
+                     rows first",
                 );
             }
             return Ok(None);

@@ -224,7 +224,8 @@ impl CrossValidation {
         let by_group = data.is_grouped() && !self.split_groups;
         if self.stratify && by_group {
             return refuse(
-                "rows of a group stay together, so folds cannot have the same share of every class; leave `stratify` out, or add \
+                "rows of a group stay together, so folds cannot have the same share of every class; leave `stratify` \
+                 out, or add \
                  `split_groups`",
             );
         }
@@ -253,7 +254,8 @@ impl CrossValidation {
         }
         if by_group {
             return refuse(
-                "rows of a group stay together, which `ordered` folds cannot promise; leave `ordered` out, or add `split_groups`",
+                "rows of a group stay together, which `ordered` folds cannot promise; leave `ordered` out, or add \
+                 `split_groups`",
             );
         }
         if rows <= u64::from(self.folds) {

@@ -228,7 +228,8 @@ pub enum ModelError {
         is_store: bool,
     },
     /// The model has numbers that no file can hold.
-    #[error("{}: the model was not written: {problem}; use a smaller C, or scale labels, weights and values", path.display())]
+    #[error("{}: the model was not written: {problem}; use a smaller C, or scale labels, weights and \
+        values", path.display())]
     Unfit {
         /// The file.
         path: PathBuf,

@@ -36,7 +36,8 @@ pub enum OutputError {
         input: String,
     },
     /// What is there is not what would be written.
-    #[error("{}: there is something else already, not {kind}; choose another name, or remove it yourself", path.display())]
+    #[error("{}: there is something else already, not {kind}; choose another name, or remove it \
+        yourself", path.display())]
     OtherKind {
         /// The output.
         path: PathBuf,
@@ -44,7 +45,8 @@ pub enum OutputError {
         kind: &'static str,
     },
     /// Something has appeared at the place of the output.
-    #[error("{}: something else has appeared there meanwhile and was left alone; what was to be written is in {}", path.display(), kept.display())]
+    #[error("{}: something else has appeared there meanwhile and was left alone; what was to be written is in \
+        {}", path.display(), kept.display())]
     Appeared {
         /// The output.
         path: PathBuf,
@@ -52,7 +54,8 @@ pub enum OutputError {
         kept: PathBuf,
     },
     /// The output is there and whole, but may not outlive a loss of power.
-    #[error("{}: {done}, but the disk does not confirm it: {source}; do not repeat the command, run 'sync' and check the disk", path.display())]
+    #[error("{}: {done}, but the disk does not confirm it: {source}; do not repeat the command, run 'sync' and check \
+        the disk", path.display())]
     NotDurable {
         /// The output.
         path: PathBuf,

@@ -27,7 +27,8 @@ pub enum StoreError {
         problem: String,
     },
     /// The store is damaged or forged.
-    #[error("{}: the store is damaged: {problem}; `verify` lists all that is broken, pack it again from the source", path.display())]
+    #[error("{}: the store is damaged: {problem}; `verify` lists all that is broken, pack it again from the \
+        source", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -35,7 +36,8 @@ pub enum StoreError {
         problem: String,
     },
     /// The store was written by another version.
-    #[error("{}: store format version {found}; this program reads versions up to {supported}; pack it again", path.display())]
+    #[error("{}: store format version {found}; this program reads versions up to {supported}; pack it \
+        again", path.display())]
     Version {
         /// The store.
         path: PathBuf,
@@ -57,13 +59,15 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is something at the path that is no store, and that nobody asked to lose.
-    #[error("{}: there is something else already, not a store; choose another name, or remove it yourself", path.display())]
+    #[error("{}: there is something else already, not a store; choose another name, or remove it \
+        yourself", path.display())]
     Occupied {
         /// The path.
         path: PathBuf,
     },
     /// There is something in the store that does not belong to it.
-    #[error("{}: the store holds '{name}', which is not part of it and would be lost; move that away first", path.display())]
+    #[error("{}: the store holds '{name}', which is not part of it and would be lost; move that away \
+        first", path.display())]
     Foreign {
         /// The store.
         path: PathBuf,
@@ -71,7 +75,8 @@ pub enum StoreError {
         name: String,
     },
     /// Sums over all rows are too large for floating point.
-    #[error("{}: sums of labels or of squared values are not finite numbers; divide labels or values by the same number", path.display())]
+    #[error("{}: sums of labels or of squared values are not finite numbers; divide labels or values by the same \
+        number", path.display())]
     NotFinite {
         /// The store.
         path: PathBuf,

@@ -1,7 +1,7 @@
 //! How the dual sum V = Σ xβᵀ becomes weights: the part of a run that depends on the penalty.
 //!
-//! One trait for one and for several outputs, whose weights lie side by side for each column. What a visit of a row does
-//! is apart: [`Weights`] and [`SingleLink`] for one margin, [`JointLink`] for several.
+//! One trait for one and for several outputs, whose weights lie side by side for each column. What a visit of a row
+//! does is apart: [`Weights`] and [`SingleLink`] for one margin, [`JointLink`] for several.
 use rayon::prelude::*;
 
 use crate::block::Row;

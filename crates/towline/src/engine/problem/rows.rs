@@ -70,8 +70,8 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
         (values * self.problem.width()) as u64
     }
 
-    /// The same as [`sweep`](Self::sweep), noting what each row is worth. The first sweep of a step visits every row once, those from `newest` on
-    /// first.
+    /// The same as [`sweep`](Self::sweep), noting what each row is worth. The first sweep of a step visits every row
+    /// once, those from `newest` on first.
     pub fn sweep_noting(&mut self, residents: &Residents, newest: Option<usize>) -> Sweep {
         let rows = self.problem.rows();
         self.noted.resize(rows, 0.0);

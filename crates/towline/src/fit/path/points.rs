@@ -92,7 +92,8 @@ fn down(
     let outputs = objective.split().len().max(objective.width());
     if outputs > 1 {
         return refuse(format!(
-            "where all weights are 0, and so where a path of lambdas begins, is found for one output, and there are {outputs}; \
+            "where all weights are 0, and so where a path of lambdas begins, is found for one output, and there are \
+             {outputs}; \
              name `lambdas`, or several values of `c`"
         ));
     }

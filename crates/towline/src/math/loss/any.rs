@@ -33,9 +33,9 @@ pub trait PiecewiseVisitor {
     fn visit<L: PiecewiseLinear>(self, loss: L) -> Self::Out;
 }
 
-/// Everything that is said of all losses, from one line for each: its type, its name, what targets are (`classes` -1 and
-/// +1, or `numbers`), whether it is `smooth` or made of straight pieces (`piecewise`), one with ordinary parameters, and
-/// how it is made from given ones.
+/// Everything that is said of all losses, from one line for each: its type, its name, what targets are (`classes` -1
+/// and +1, or `numbers`), whether it is `smooth` or made of straight pieces (`piecewise`), one with ordinary
+/// parameters, and how it is made from given ones.
 macro_rules! losses {
     ($($loss:ident $name:literal $targets:ident $shape:ident $ordinary:expr, $make:expr;)*) => {
         /// Any of the losses, as named on the command line and in model files.

@@ -33,7 +33,8 @@ pub enum LossError {
     },
     /// A method of second order was asked to train a loss with kinks.
     #[error(
-        "the {name} loss is non-smooth, it has no second derivative; use a smooth one such as huber or squared-hinge, or a dual method"
+        "the {name} loss is non-smooth, it has no second derivative; use a smooth one such as huber or squared-hinge, \
+         or a dual method"
     )]
     NotSmooth {
         /// The name of the loss.

@@ -1,4 +1,5 @@
-//! The pinball loss of quantile regression (Koenker & Bassett 1978): its minimiser has a part τ of the targets below it.
+//! The pinball loss of quantile regression (Koenker & Bassett 1978): its minimiser has a part τ of the targets below
+//! it.
 //!
 //! With r = z - y: L = -τr below the target and (1 - τ)r above it, L*(u) = uy on \[-τ, 1 - τ\].
 use serde::{Deserialize, Serialize};

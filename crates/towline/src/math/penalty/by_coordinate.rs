@@ -4,8 +4,8 @@ use super::{LazyProx, Penalty, ProxMap};
 /// A penalty that is a sum over coordinates, so that its proximal map can be asked for one of them at a time: what a
 /// program brings that trains with a penalty of its own ([`crate::Fit::run_own_penalty`]).
 pub trait CoordinatePenalty: Penalty + Clone + 'static {
-    /// `prox_{ηR}(u)_j`, which depends on u_j alone, for a finite η > 0. With K outputs the weights of column k have the
-    /// numbers kK to kK + K - 1; those of a constant feature that is under the penalty are the last ones.
+    /// `prox_{ηR}(u)_j`, which depends on u_j alone, for a finite η > 0. With K outputs the weights of column k have
+    /// the numbers kK to kK + K - 1; those of a constant feature that is under the penalty are the last ones.
     fn prox_at(&self, j: usize, eta: f64, u: f64) -> f64;
 }
 

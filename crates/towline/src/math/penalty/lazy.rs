@@ -23,8 +23,8 @@ pub trait LazyProx: ProxMap {
     fn moved(&mut self, j: usize, old: f64, new: f64);
 }
 
-/// `w_j = factor · soft(u_j, threshold)`: `l1`, `l2`, `elastic-net` and `none`, and `non-negative`, for which u_j below 0
-/// becomes 0.
+/// `w_j = factor · soft(u_j, threshold)`: `l1`, `l2`, `elastic-net` and `none`, and `non-negative`, for which u_j below
+/// 0 becomes 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoftThreshold {
     /// What is taken from u_j above 0.

@@ -21,9 +21,9 @@
 //! v does not determine w; the proximal point method (DA-BCD, Algorithm 2) makes up for that, see
 //! `engine::problem::proximal`.
 //!
-//! A new penalty is a file with an `impl Penalty` and an `impl Listed`, and a line in the table `penalties!` of `any.rs`:
-//! its name, and how it is made from parameters. Which weights hang together ([`Structure`]) tells the solvers how to
-//! evaluate its proximal map. A penalty that only another program needs is a [`CoordinatePenalty`].
+//! A new penalty is a file with an `impl Penalty` and an `impl Listed`, and a line in the table `penalties!` of
+//! `any.rs`: its name, and how it is made from parameters. Which weights hang together ([`Structure`]) tells the
+//! solvers how to evaluate its proximal map. A penalty that only another program needs is a [`CoordinatePenalty`].
 mod any;
 mod by_coordinate;
 mod elastic_net;

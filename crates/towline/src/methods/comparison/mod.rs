@@ -86,7 +86,8 @@ pub enum BaselineError {
     )]
     NotL1,
     /// The methods have the penalty ½‖w‖² built in.
-    #[error("{} knows the penalty l2 with `lambda(1)` and no intercept only; use `bias`, or leave `method` out", method.name())]
+    #[error("{} knows the penalty l2 with `lambda(1)` and no intercept only; use `bias`, or leave `method` \
+        out", method.name())]
     Penalty {
         /// The method.
         method: Baseline,

@@ -46,8 +46,8 @@ impl ProximalSchedule {
 }
 
 /// For ½‖w‖² where blocks come and go. A pass also finds the gap of the weights with which it began, and those of its
-/// end are better: by as much, about, as it gained less than the pass before it. A scan at its end is worth it where that
-/// says that the gap is reached, and where another pass would cost more.
+/// end are better: by as much, about, as it gained less than the pass before it. A scan at its end is worth it where
+/// that says that the gap is reached, and where another pass would cost more.
 pub struct PassSchedule {
     tolerance: f64,
     /// What the last pass gained.

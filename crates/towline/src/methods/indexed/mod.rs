@@ -50,7 +50,8 @@ impl Default for IndexedOptions {
 pub enum IndexedError {
     /// Every row has a gradient, wherever it lies.
     #[error(
-        "an index finds rows that matter, and with the {name} loss all rows do; use `loss(hinge)` or squared-hinge, or leave the index out with `method(trunc-l2-primal)` or sbm"
+        "an index finds rows that matter, and with the {name} loss all rows do; use `loss(hinge)` or squared-hinge, or \
+         leave the index out with `method(trunc-l2-primal)` or sbm"
     )]
     Loss {
         /// The loss.

@@ -77,9 +77,9 @@ pub fn stream(
 /// Text takes at most a quarter of what is free, and what two threads take where that is more.
 const TEXT_BYTES: u64 = 54 << 20;
 
-/// What rows take where so much is free before the input is opened: three eighths of what text leaves; features, weights
-/// and models to save grow into the rest. What text takes depends on threads, and when it takes it on time; blocks must
-/// not.
+/// What rows take where so much is free before the input is opened: three eighths of what text leaves; features,
+/// weights and models to save grow into the rest. What text takes depends on threads, and when it takes it on time;
+/// blocks must not.
 pub fn row_bytes(free_bytes: u64) -> u64 {
     (free_bytes - (free_bytes / 4).min(TEXT_BYTES)) / 8 * 3
 }

@@ -1,5 +1,5 @@
-//! Platt's sigmoid `p = 1 / (1 + exp(A f + B))`, by Newton's method with backtracking and his targets, as in Lin, Lin and
-//! Weng, "A note on Platt's probabilistic outputs for support vector machines" (2007), Algorithm 1.
+//! Platt's sigmoid `p = 1 / (1 + exp(A f + B))`, by Newton's method with backtracking and his targets, as in Lin, Lin
+//! and Weng, "A note on Platt's probabilistic outputs for support vector machines" (2007), Algorithm 1.
 use super::Curve;
 use crate::evaluate::ranking::{Ranked, weights};
 

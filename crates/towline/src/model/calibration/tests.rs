@@ -95,7 +95,8 @@ proptest! {
         let rows = rows(&list);
         let curve = CalibrationMethod::Isotonic.fit(&rows);
         prop_assert!(curve.is_whole());
-        // By the min-max formula: max over scores from below of the min over scores from above of the mean between them.
+        // By the min-max formula: max over scores from below of the min over scores from above of the mean between
+        // them.
         let least = 1.0 / (list.len() as f64 + 2.0);
         for &(score, _) in &list {
             let mean = |from: f64, to: f64| {

@@ -185,7 +185,8 @@ impl Metric {
         }
         if self.needs_probabilities() && !has_probabilities {
             return Err(MetricError(format!(
-                "`metric({name})` judges probabilities, and scores of this loss are none; use `loss(logistic)`, or train with \
+                "`metric({name})` judges probabilities, and scores of this loss are none; use `loss(logistic)`, or \
+                 train with \
                  `calibrate`"
             )));
         }

@@ -1,7 +1,7 @@
 //! From which score on a row is called positive.
 //!
-//! A threshold is a probability of the positive class where the model has probabilities, else a score; a row above it is
-//! positive.
+//! A threshold is a probability of the positive class where the model has probabilities, else a score; a row above it
+//! is positive.
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,8 +38,8 @@ impl Threshold {
         }
     }
 
-    /// The threshold for these rows, the highest scores first. It lies halfway between two scores; of equally good ones it
-    /// is the highest.
+    /// The threshold for these rows, the highest scores first. It lies halfway between two scores; of equally good ones
+    /// it is the highest.
     pub fn find(self, sorted: &[Ranked]) -> f64 {
         if let Threshold::At(threshold) = self {
             return threshold;

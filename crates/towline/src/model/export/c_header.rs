@@ -20,7 +20,8 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     writeln!(out, "{TITLE}: include it where a row is scored */")?;
     writeln!(
         out,
-        "#ifndef TOWLINE_MODEL_H\n#define TOWLINE_MODEL_H\n#include <math.h>\n#include <stddef.h>\n#include <string.h>\n"
+        "#ifndef TOWLINE_MODEL_H\n#define TOWLINE_MODEL_H\n#include <math.h>\n#include <stddef.h>\n#include \
+         <string.h>\n"
     )?;
     writeln!(out, "#define TOWLINE_FEATURES {features}\n#define TOWLINE_OUTPUTS {outputs}\n")?;
     let names = model.header.objective.targets.names();

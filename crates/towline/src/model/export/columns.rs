@@ -20,8 +20,8 @@ pub struct Column<'a> {
     pub is_boolean: bool,
 }
 
-/// The columns of a model with named features: a feature `column=level` belongs to text, any other name is a number. None
-/// for numbered features.
+/// The columns of a model with named features: a feature `column=level` belongs to text, any other name is a number.
+/// None for numbered features.
 pub fn of(model: &Model) -> Option<Vec<Column<'_>>> {
     let Features::Named(names) = &model.features else { return None };
     let mut places = hashbrown::HashMap::new();

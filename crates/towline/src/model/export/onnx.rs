@@ -1,10 +1,10 @@
 //! A model as an ONNX graph, in double precision.
 //!
 //! Features with names come from one input per column, `[rows, 1]`: a column of numbers as doubles, truth values as 1
-//! and 0, where NaN is an absent cell; a column of text as strings, where an absent cell has no letters and a level that
-//! training has not seen counts 0. Feature numbers come from one matrix,
-//! `features`, whose column j is feature number j. Outputs are `label` for classes, `scores`, and `probabilities` where the
-//! model has them; numbers are `prediction`.
+//! and 0, where NaN is an absent cell; a column of text as strings, where an absent cell has no letters and a level
+//! that training has not seen counts 0. Feature numbers come from one matrix,
+//! `features`, whose column j is feature number j. Outputs are `label` for classes, `scores`, and `probabilities` where
+//! the model has them; numbers are `prediction`.
 use std::io::Write;
 
 use super::columns::{self, Column};

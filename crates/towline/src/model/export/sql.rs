@@ -1,8 +1,8 @@
 //! A model as expressions of SQL: one for the score of each output.
 //!
 //! A column of numbers is multiplied by its weight, a column of text is looked up in a CASE. What is NULL counts as the
-//! model says of absent cells, a level that training has not seen 0. Feature numbers are columns `f1`, `f2` and so on. Sums are nested in pairs: databases
-//! limit how deep an expression may be (SQLite: 1,000), not how long.
+//! model says of absent cells, a level that training has not seen 0. Feature numbers are columns `f1`, `f2` and so on.
+//! Sums are nested in pairs: databases limit how deep an expression may be (SQLite: 1,000), not how long.
 use std::io::Write;
 
 use super::columns::{self, Column};
