@@ -32,6 +32,10 @@
 //! [`Fit`] has a setting for everything else: losses, [regularizers](Regularizer), multiclass strategies, truncated
 //! losses, solvers and limits. Rows may also lie in memory ([`Rows`]). [`fit`] is the way in; the other modules are its
 //! parts.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}
+
 mod base;
 mod data;
 mod engine;
