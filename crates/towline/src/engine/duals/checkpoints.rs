@@ -26,9 +26,9 @@ use crate::engine::duals::checkpoint::{Body, Checkpoint, CheckpointError, Checkp
 use crate::objective::Targets;
 use crate::output::{self, DUALS_MAGIC as MAGIC, Kind};
 
-mod room;
+mod taken_places;
 
-use room::Room;
+use taken_places::TakenPlaces;
 
 const SLOT_BYTES: u64 = 32;
 const SLOTS_BEGIN: u64 = 16;
@@ -50,7 +50,7 @@ pub struct Checkpoints {
 struct State {
     /// None until the first model is saved, if there is nothing to go on from.
     file: Option<Arc<File>>,
-    room: Room,
+    room: TakenPlaces,
     /// The number of the newest slot.
     newest: u64,
     table: Option<Range<u64>>,
@@ -82,7 +82,7 @@ struct Table {
 impl Checkpoints {
     /// A file that will replace what is at `path` when the first model is saved.
     pub fn new(path: &Path) -> Arc<Self> {
-        Checkpoints::with(path, None, Table::default(), (0, None), Room::new(HEAD_BYTES))
+        Checkpoints::with(path, None, Table::default(), (0, None), TakenPlaces::new(HEAD_BYTES))
     }
 
     fn with(
@@ -90,7 +90,7 @@ impl Checkpoints {
         file: Option<Arc<File>>,
         table: Table,
         (newest, place): (u64, Option<Range<u64>>),
-        room: Room,
+        room: TakenPlaces,
     ) -> Arc<Self> {
         let state = State {
             file,
@@ -125,7 +125,7 @@ impl Checkpoints {
         }
         let file = Arc::new(file);
         let (table, newest) = read(&file, known.len(), models, numbers).map_err(|error| damaged(path, error))?;
-        let mut room = Room::new(HEAD_BYTES);
+        let mut room = TakenPlaces::new(HEAD_BYTES);
         let places = table.models.values().map(Entry::place).chain(newest.1.clone());
         places.for_each(|place| room.take(place));
         // Runs read what they start from while they write.

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::engine::certificate::proximal::ProximalScan;
 use crate::engine::certificate::{Certificate, Losses};
 use crate::engine::problem::balance::{self, Balance};
-use crate::engine::problem::joint_rows::{DualRows, Room, Rows};
+use crate::engine::problem::joint_rows::{DualRows, JointRows, RowScratch};
 use crate::engine::problem::link::{JointLink, add_row, margins_of};
 use crate::engine::problem::{Certify, LaggedObjective, Linked, OwnRows, Problem};
 use crate::engine::{Selection, TrainError};
@@ -31,7 +31,7 @@ pub struct Joint<M, K> {
     link: K,
     objective: Objective,
     width: usize,
-    rows: Rows,
+    rows: JointRows,
     scan: ProximalScan,
     /// How dual variables are balanced before they are scanned, with an intercept.
     balance: Option<Balance>,
@@ -41,7 +41,7 @@ pub struct Joint<M, K> {
     look_back: Option<Losses>,
     /// The loss of a row where all margins are 0, if it is the same for all classes.
     of_zero: OnceLock<f64>,
-    room: Room,
+    room: RowScratch,
     /// Pays for dual variables if they are sparse.
     budget: Option<Budget>,
     /// Why a row could not be kept as it should be.
@@ -60,13 +60,13 @@ impl<M: JointLoss, K: JointLink> Joint<M, K> {
             link,
             objective,
             width,
-            rows: Rows::new(duals),
+            rows: JointRows::new(duals),
             scan: ProximalScan::default(),
             balance: None,
             weights: Vec::new(),
             look_back: None,
             of_zero: OnceLock::new(),
-            room: Room::new(width),
+            room: RowScratch::new(width),
             budget,
             refused: None,
         }
@@ -91,7 +91,7 @@ impl<M: JointLoss, K: JointLink> Joint<M, K> {
     /// Moves the dual variables of a row to their best.
     fn visit(&mut self, row: Row, i: usize) -> Visit {
         let target_width = self.target_width();
-        let Joint { loss, link, rows: Rows { states, duals, targets }, room, refused, .. } = self;
+        let Joint { loss, link, rows: JointRows { states, duals, targets }, room, refused, .. } = self;
         let (c, sq_norm) = states[i];
         let target = &targets[i * target_width..][..target_width];
         let state = JointRow { target, c, curvature: link.curvature(sq_norm) };
@@ -151,7 +151,7 @@ impl<M: JointLoss, K: JointLink> OwnRows for Joint<M, K> {
     }
 
     fn push(&mut self, info: &RowInfo, further: &[f64], sq_norm: f64, duals: &[f64]) {
-        let Rows { states, duals: all, targets } = &mut self.rows;
+        let JointRows { states, duals: all, targets } = &mut self.rows;
         let first = targets.len();
         let Some(c) = self.objective.goal(info, further, targets) else { return };
         states.push((c, sq_norm + self.objective.bias * self.objective.bias));
@@ -183,7 +183,7 @@ impl<M: JointLoss, K: JointLink> OwnRows for Joint<M, K> {
     }
 
     fn clear(&mut self) {
-        self.rows = Rows::new(DualRows::new(self.budget.as_ref()));
+        self.rows = JointRows::new(DualRows::new(self.budget.as_ref()));
     }
 
     fn refusal(&mut self) -> Option<TrainError> {
@@ -213,7 +213,8 @@ impl<M: JointLoss, K: JointLink> Problem for Joint<M, K> {
     /// Rows of which the smallest share of variables is shrunk come first (SBM, section 3); rows in a corner, where all
     /// are, by how far they are from leaving it.
     fn score(&self, selection: Selection, row: Row, i: usize) -> f64 {
-        let Room { margins: mut z, mut products, before: mut duals, other: mut room, .. } = Room::new(self.width);
+        let RowScratch { margins: mut z, mut products, before: mut duals, other: mut room, .. } =
+            RowScratch::new(self.width);
         self.link.margins(row, &mut products, &mut z);
         if self.rows.duals.read(i, &mut duals).is_err() {
             return f64::NEG_INFINITY;
@@ -259,7 +260,7 @@ impl<M: JointLoss, K: JointLink> Joint<M, K> {
     /// Adds a row to the scan, and returns its slack. The dual variables may be balanced on the way.
     fn scan_row(&mut self, row: Row, target: &[f64], c: f64, duals: &[f64]) -> f64 {
         let Joint { loss, link, scan, balance, weights, room, width, .. } = self;
-        let Room { margins: z, duals: balanced, other, steps, .. } = room;
+        let RowScratch { margins: z, duals: balanced, other, steps, .. } = room;
         let scanned = link.scanned();
         margins_of(row, scanned.w, scanned.bias, z);
         balanced.copy_from_slice(duals);
@@ -333,7 +334,7 @@ impl<M: JointLoss, K: JointLink> LaggedObjective for Joint<M, K> {
 
     fn look_back(&mut self, row: Row, info: &RowInfo, further: &[f64]) {
         let Joint { loss, link, objective, look_back: Some(losses), room, .. } = self else { return };
-        let Room { margins: z, other, target, .. } = room;
+        let RowScratch { margins: z, other, target, .. } = room;
         target.clear();
         let Some(c) = objective.goal(info, further, target) else { return };
         margins_of(row, link.remembered(), objective.bias, z);

@@ -7,7 +7,7 @@ use crate::order::Visit;
 use crate::residents;
 
 /// Its resident rows.
-pub struct Rows {
+pub struct JointRows {
     /// Weight and squared norm, the bias included.
     pub states: Vec<(f64, f64)>,
     /// Dual variables, one per output.
@@ -16,10 +16,10 @@ pub struct Rows {
     pub targets: Vec<f64>,
 }
 
-impl Rows {
+impl JointRows {
     /// No row.
     pub fn new(duals: DualRows) -> Self {
-        Rows { states: Vec::new(), duals, targets: Vec::new() }
+        JointRows { states: Vec::new(), duals, targets: Vec::new() }
     }
 
     /// What the margins of row `i` should be.
@@ -94,7 +94,7 @@ fn retain_each(numbers: &mut Vec<f64>, width: usize, keep: &[bool]) {
 }
 
 /// Scratch for one row.
-pub struct Room {
+pub struct RowScratch {
     pub margins: Vec<f64>,
     pub products: Vec<f64>,
     /// Dual variables as they were, and as they become.
@@ -105,18 +105,18 @@ pub struct Room {
     pub target: Vec<f64>,
 }
 
-impl Room {
+impl RowScratch {
     pub fn new(width: usize) -> Self {
         let numbers = || vec![0.0; width];
         let (steps, target) = (Vec::with_capacity(width), Vec::with_capacity(width));
         let (before, duals) = (numbers(), numbers());
-        Room { margins: numbers(), products: numbers(), before, duals, other: numbers(), steps, target }
+        RowScratch { margins: numbers(), products: numbers(), before, duals, other: numbers(), steps, target }
     }
 
     /// From the dual variables before and the margins to those that are best for the row, and the steps that lead
     /// there.
     pub fn step<M: JointLoss>(&mut self, loss: M, row: JointRow) -> Visit {
-        let Room { margins: z, before, duals, other, steps, .. } = self;
+        let RowScratch { margins: z, before, duals, other, steps, .. } = self;
         duals.copy_from_slice(before);
         loss.dual_step(row, z, duals, other);
         steps.clear();
@@ -137,7 +137,7 @@ impl Room {
     /// Leaves classes out of the next step: beside the own one and those with a dual variable just as many have a part
     /// as a slot has room for, the largest margins first.
     pub fn leave_out(&mut self, own: usize) {
-        let Room { margins: z, before, other, .. } = self;
+        let RowScratch { margins: z, before, other, .. } = self;
         let is_in = |m: usize| m == own || before[m] != 0.0;
         let more = sparse_rows::INLINE.saturating_sub((0..z.len()).filter(|&m| is_in(m)).count());
         let others = &mut other[..];

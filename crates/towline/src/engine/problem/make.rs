@@ -22,7 +22,7 @@ use crate::penalty::{
 };
 
 /// What a problem by rows is made for.
-pub struct Wanted<'a> {
+pub struct ProblemRequest<'a> {
     pub task: &'a Task,
     pub columns: usize,
     pub how: ByRowsIn,
@@ -40,7 +40,7 @@ pub enum ByRowsIn {
 }
 
 /// What a task asks for, trained by rows.
-pub fn problem_by_rows(wanted: Wanted) -> Box<dyn Problem> {
+pub fn problem_by_rows(wanted: ProblemRequest) -> Box<dyn Problem> {
     match &wanted.task.own {
         Some(own) => own.0.problem(wanted),
         None => with_loss(wanted.task, ListedPenalty(wanted)),
@@ -78,11 +78,11 @@ impl<V: OutputVisitor> LossVisitor for OneOutput<V> {
 }
 
 /// The penalty that the task names.
-pub struct ListedPenalty<'a>(pub Wanted<'a>);
+pub struct ListedPenalty<'a>(pub ProblemRequest<'a>);
 
 impl OutputVisitor for ListedPenalty<'_> {
     fn one<L: Loss>(self, loss: L) -> Box<dyn Problem> {
-        let Wanted { task, columns, ref how, .. } = self.0;
+        let ProblemRequest { task, columns, ref how, .. } = self.0;
         let objective = task.objective.clone();
         if objective.is_plain_l2() {
             let bias = objective.bias;
@@ -109,7 +109,7 @@ impl OutputVisitor for ListedPenalty<'_> {
     }
 
     fn several<M: JointLoss>(self, loss: M) -> Box<dyn Problem> {
-        let Wanted { task, columns, budget, .. } = self.0;
+        let ProblemRequest { task, columns, budget, .. } = self.0;
         let objective = task.objective.clone();
         if objective.is_plain_l2() {
             let identity = Identity::with_outputs(columns, objective.width(), objective.bias);
@@ -125,7 +125,7 @@ impl OutputVisitor for ListedPenalty<'_> {
 }
 
 /// A penalty of the caller's own type.
-pub struct OtherPenalty<'a, P>(pub Wanted<'a>, pub P);
+pub struct OtherPenalty<'a, P>(pub ProblemRequest<'a>, pub P);
 
 impl<P: CoordinatePenalty> OutputVisitor for OtherPenalty<'_, P> {
     fn one<L: Loss>(self, loss: L) -> Box<dyn Problem> {
@@ -137,10 +137,10 @@ impl<P: CoordinatePenalty> OutputVisitor for OtherPenalty<'_, P> {
     }
 }
 
-impl Wanted<'_> {
+impl ProblemRequest<'_> {
     /// One output, by way of the proximal map of a penalty.
     fn one<L: Loss, P: LazyProx + 'static>(self, loss: L, map: P, penalty: Box<dyn Penalty>) -> Box<dyn Problem> {
-        let Wanted { task, columns, .. } = self;
+        let ProblemRequest { task, columns, .. } = self;
         let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
         Box::new(Single::new(loss, link, task.objective.clone()))
     }
@@ -152,7 +152,7 @@ impl Wanted<'_> {
         map: P,
         penalty: Box<dyn Penalty>,
     ) -> Box<dyn Problem> {
-        let Wanted { task, columns, budget, .. } = self;
+        let ProblemRequest { task, columns, budget, .. } = self;
         let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
         Box::new(Joint::new(loss, link, task.objective.clone(), Some(budget)))
     }

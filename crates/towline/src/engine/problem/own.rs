@@ -2,14 +2,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::make::{ListedPenalty, OtherPenalty, OutputVisitor, Wanted, with_loss};
+use super::make::{ListedPenalty, OtherPenalty, OutputVisitor, ProblemRequest, with_loss};
 use crate::engine::problem::Problem;
 use crate::loss::Loss;
 use crate::penalty::CoordinatePenalty;
 
 /// Makes the problem of a task with parts of the caller's own types.
 pub(crate) trait MakesProblem: Send + Sync {
-    fn problem(&self, wanted: Wanted) -> Box<dyn Problem>;
+    fn problem(&self, wanted: ProblemRequest) -> Box<dyn Problem>;
 }
 
 /// What stands in place of the loss or the penalty that the objective names.
@@ -42,7 +42,7 @@ impl fmt::Debug for OwnParts {
 struct OwnLoss<L>(L);
 
 impl<L: Loss> MakesProblem for OwnLoss<L> {
-    fn problem(&self, wanted: Wanted) -> Box<dyn Problem> {
+    fn problem(&self, wanted: ProblemRequest) -> Box<dyn Problem> {
         ListedPenalty(wanted).one(self.0)
     }
 }
@@ -50,7 +50,7 @@ impl<L: Loss> MakesProblem for OwnLoss<L> {
 struct OwnPenalty<P>(P);
 
 impl<P: CoordinatePenalty> MakesProblem for OwnPenalty<P> {
-    fn problem(&self, wanted: Wanted) -> Box<dyn Problem> {
+    fn problem(&self, wanted: ProblemRequest) -> Box<dyn Problem> {
         with_loss(wanted.task, OtherPenalty(wanted, self.0.clone()))
     }
 }
@@ -58,7 +58,7 @@ impl<P: CoordinatePenalty> MakesProblem for OwnPenalty<P> {
 struct OwnBoth<L, P>(L, P);
 
 impl<L: Loss, P: CoordinatePenalty> MakesProblem for OwnBoth<L, P> {
-    fn problem(&self, wanted: Wanted) -> Box<dyn Problem> {
+    fn problem(&self, wanted: ProblemRequest) -> Box<dyn Problem> {
         OtherPenalty(wanted, self.1.clone()).one(self.0)
     }
 }

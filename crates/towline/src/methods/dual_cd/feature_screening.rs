@@ -80,7 +80,7 @@ fn level(pull: f64) -> u8 {
 
 /// What rows, values and features may take together, and what each of them takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct MemoryShare {
     /// What there is.
     pub bytes: u64,
     /// For a row.
@@ -91,7 +91,7 @@ pub struct Room {
     pub of_feature: u64,
 }
 
-impl Room {
+impl MemoryShare {
     /// Bytes for each feature of a store: how many values it has, how hard it is pulled at, and its number while few
     /// are gathered.
     pub const COUNT_BYTES: u64 = 4;
@@ -107,11 +107,11 @@ impl Room {
 
 /// Where the features that are gathered have to fit.
 #[derive(Clone, Copy, Debug)]
-pub struct Rooms {
+pub struct MemoryShares {
     /// While their problem is solved, when there are no weights of all features.
-    pub solving: Room,
+    pub solving: MemoryShare,
     /// The same, and while everything is scanned, if they and the counts are to stay until then.
-    pub staying: [Room; 2],
+    pub staying: [MemoryShare; 2],
 }
 
 /// Rows on their way.
@@ -140,7 +140,7 @@ impl Choice {
     ///
     /// Where it is known well how hard features are pulled at, fewer are chosen, so that they may stay, if none is left
     /// out that may leave 0.
-    pub fn new(shape: Shape, pulls: &Pulls, counts: &Counts, rooms: Rooms, known_well: bool) -> Option<Self> {
+    pub fn new(shape: Shape, pulls: &Pulls, counts: &Counts, rooms: MemoryShares, known_well: bool) -> Option<Self> {
         let least_to_solve = least_level(shape.rows, pulls, counts, &[rooms.solving])?;
         let least_to_stay = least_level(shape.rows, pulls, counts, &rooms.staying);
         let most_to_stay = if known_well { level(MAY_LEAVE) } else { least_to_solve };
@@ -189,7 +189,7 @@ impl Gathering {
 }
 
 /// The least level from which on all features fit; the held ones must.
-fn least_level(rows: u64, pulls: &Pulls, counts: &Counts, rooms: &[Room]) -> Option<u8> {
+fn least_level(rows: u64, pulls: &Pulls, counts: &Counts, rooms: &[MemoryShare]) -> Option<u8> {
     let (mut values, mut features) = ([0u64; 256], [0u64; 256]);
     for (&level, &count) in pulls.0.iter().zip(&counts.0) {
         values[usize::from(level)] += u64::from(count);
@@ -232,8 +232,8 @@ mod tests {
             rows
         });
         parts.clone().for_each(|part| counts.add(&part));
-        let room = Room { bytes: 10 * ROWS as u64 + 8 * values, of_row: 10, of_value: 8, of_feature: 0 };
-        let choice = Choice::new(shape, &pulls, &counts, Rooms { solving: room, staying: [room; 2] }, true)?;
+        let room = MemoryShare { bytes: 10 * ROWS as u64 + 8 * values, of_row: 10, of_value: 8, of_feature: 0 };
+        let choice = Choice::new(shape, &pulls, &counts, MemoryShares { solving: room, staying: [room; 2] }, true)?;
         let mut gathering = Gathering::new(shape, &choice, counts.into_numbers());
         parts.for_each(|part| gathering.take(&part));
         let store = gathering.finish();
@@ -264,9 +264,11 @@ mod tests {
     fn without_room_for_rows_or_for_what_is_held_nothing_is_gathered() {
         assert!(gather(0, 1).is_none());
         let shape = MemoryStore::new(vec![block()]).shape();
-        let room = Room { bytes: 10, of_row: 10, of_value: 8, of_feature: 0 };
+        let room = MemoryShare { bytes: 10, of_row: 10, of_value: 8, of_feature: 0 };
         let (pulls, counts) = (Pulls::none(u64::from(COLUMNS)), Counts::none(u64::from(COLUMNS)));
-        assert!(Choice::new(shape, &pulls, &counts, Rooms { solving: room, staying: [room; 2] }, true).is_none());
+        assert!(
+            Choice::new(shape, &pulls, &counts, MemoryShares { solving: room, staying: [room; 2] }, true).is_none()
+        );
     }
 
     #[test]
@@ -277,9 +279,9 @@ mod tests {
         let mut pulls = Pulls::none(u64::from(COLUMNS));
         (0..COLUMNS as usize).for_each(|j| pulls.raise(j, if j % 2 == 0 { 0.9 } else { 0.6 }));
         let even = (0..COLUMNS as usize).step_by(2).map(|j| u64::from(counts.0[j])).sum::<u64>();
-        let room = |values: u64| Room { bytes: values, of_row: 0, of_value: 1, of_feature: 0 };
+        let room = |values: u64| MemoryShare { bytes: values, of_row: 0, of_value: 1, of_feature: 0 };
         let choose_if = |known_well: bool, staying: u64| {
-            let rooms = Rooms { solving: room(1 << 20), staying: [room(1 << 20), room(staying)] };
+            let rooms = MemoryShares { solving: room(1 << 20), staying: [room(1 << 20), room(staying)] };
             let choice = Choice::new(shape, &pulls, &counts, rooms, known_well).unwrap();
             (choice.columns.len(), choice.may_stay, pulls.are_within(&choice.columns))
         };

@@ -6,7 +6,7 @@ use rayon::ThreadPool;
 use super::run::Run;
 use crate::budget::Budget;
 use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
-use crate::engine::problem::make::{ByRowsIn, Wanted, problem_by_rows};
+use crate::engine::problem::make::{ByRowsIn, ProblemRequest, problem_by_rows};
 use crate::engine::{
     Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained, Watch,
 };
@@ -78,7 +78,7 @@ pub fn problem(
         1 => ByRowsIn::OnePart,
         parts => ByRowsIn::Parts(parts, threads.clone()),
     };
-    problem_by_rows(Wanted { task, columns, how, budget })
+    problem_by_rows(ProblemRequest { task, columns, how, budget })
 }
 
 /// All rows are in memory, by row and by column.

@@ -34,7 +34,7 @@ impl Plan {
     pub fn new(store: &dyn BlockStore, budget: &Budget) -> Result<Plan, BudgetError> {
         let vector = 8 * (store.shape().columns + 1);
         let lean_bytes = Some(Lean::VECTORS * vector);
-        let model = Model { lean_bytes, ..Model::of_one(Identity::VECTORS * vector) };
+        let model = ModelBytes { lean_bytes, ..ModelBytes::of_one(Identity::VECTORS * vector) };
         Plan::with(store, model, Wave::whole(1), budget)
     }
 
@@ -45,7 +45,7 @@ impl Plan {
         models: u64,
         budget: &Budget,
     ) -> Result<Plan, BudgetError> {
-        Plan::with(store, Model::new(store, objective), Wave::whole(models), budget)
+        Plan::with(store, ModelBytes::new(store, objective), Wave::whole(models), budget)
     }
 
     /// Plans for as many of `models` models as should train together: all that leave every row in memory, if one does;
@@ -57,7 +57,7 @@ impl Plan {
         models: usize,
         budget: &Budget,
     ) -> Result<(Plan, usize), BudgetError> {
-        Plan::wave(store, Model::new(store, objective), models, false, budget)
+        Plan::wave(store, ModelBytes::new(store, objective), models, false, budget)
     }
 
     /// The same for the solver of a run. By columns is for all rows in memory; where they do not fit twice, or where
@@ -99,8 +99,8 @@ impl Plan {
         budget: &Budget,
     ) -> Result<Plan, BudgetError> {
         let bytes = parts::bytes(u64::from(count), store.shape().columns, self.resident_rows);
-        let model = Model::new(store, objective);
-        let model = Model { vector_bytes: model.vector_bytes + bytes, lean_bytes: None, ..model };
+        let model = ModelBytes::new(store, objective);
+        let model = ModelBytes { vector_bytes: model.vector_bytes + bytes, lean_bytes: None, ..model };
         let is_little = bytes <= self.resident_bytes / PART_SHARE;
         match Plan::with(store, model, Wave::whole(1), budget) {
             Ok(plan) if plan.in_memory || is_little && !self.in_memory => {
@@ -130,7 +130,7 @@ impl Plan {
             Solver::Auto if suits_rows => None,
             _ => Some(columns::can_train(objective)),
         };
-        let dual = Model::new(store, objective);
+        let dual = ModelBytes::new(store, objective);
         match can {
             Some(Ok(())) => {}
             Some(Err(error)) if solver == Solver::Columns => return Err(error.into()),
@@ -153,7 +153,7 @@ impl Plan {
 
     fn wave(
         store: &dyn BlockStore,
-        model: Model,
+        model: ModelBytes,
         models: usize,
         are_kept: bool,
         budget: &Budget,
@@ -182,15 +182,15 @@ impl Plan {
 
     /// Plans for one model that needs so many dense vectors and a dual variable a row.
     pub(crate) fn for_vectors(store: &dyn BlockStore, vectors: u64, budget: &Budget) -> Result<Plan, BudgetError> {
-        Plan::with(store, Model::of_one(vectors * 8 * (store.shape().columns + 1)), Wave::whole(1), budget)
+        Plan::with(store, ModelBytes::of_one(vectors * 8 * (store.shape().columns + 1)), Wave::whole(1), budget)
     }
 
     /// Plans with as many vectors as make a run fast, or with fewer where all rows are in memory only then, or nothing
     /// else fits.
-    fn with(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
+    fn with(store: &dyn BlockStore, model: ModelBytes, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
         let roomy = Plan::with_vectors(store, model, wave, budget);
         let Some(lean_bytes) = model.lean_bytes else { return roomy };
-        let lean = Plan::with_vectors(store, Model { vector_bytes: lean_bytes, ..model }, wave, budget);
+        let lean = Plan::with_vectors(store, ModelBytes { vector_bytes: lean_bytes, ..model }, wave, budget);
         match (roomy, lean) {
             (Ok(roomy), Ok(lean)) => Ok(match !roomy.in_memory && lean.in_memory {
                 true => Plan { is_lean: true, ..lean },
@@ -201,7 +201,12 @@ impl Plan {
         }
     }
 
-    fn with_vectors(store: &dyn BlockStore, model: Model, wave: Wave, budget: &Budget) -> Result<Plan, BudgetError> {
+    fn with_vectors(
+        store: &dyn BlockStore,
+        model: ModelBytes,
+        wave: Wave,
+        budget: &Budget,
+    ) -> Result<Plan, BudgetError> {
         let shape = store.shape();
         let Wave { models, all } = wave;
         let weight_bytes = models * model.vector_bytes;
@@ -291,7 +296,7 @@ impl Wave {
 
 /// What one model takes.
 #[derive(Clone, Copy)]
-struct Model {
+struct ModelBytes {
     /// Its outputs.
     width: u64,
     /// Its dense vectors.
@@ -307,7 +312,7 @@ struct Model {
     by_columns: bool,
 }
 
-impl Model {
+impl ModelBytes {
     fn new(store: &dyn BlockStore, objective: &Objective) -> Self {
         let columns = store.shape().columns + 1;
         let width = objective.width() as u64;
@@ -323,12 +328,20 @@ impl Model {
         let dual_bytes = if objective.has_sparse_duals() { sparse_rows::SLOT as u64 + later_bytes } else { 8 * width };
         let is_joint = width > 1 || targets > 1;
         let lean_bytes = (objective.is_plain_l2() && !is_joint).then_some(Lean::VECTORS * 8 * columns);
-        Model { width, vector_bytes, lean_bytes, dual_bytes, later_bytes, targets, by_columns: false }
+        ModelBytes { width, vector_bytes, lean_bytes, dual_bytes, later_bytes, targets, by_columns: false }
     }
 
     /// One output with these dense vectors.
     fn of_one(vector_bytes: u64) -> Self {
-        Model { width: 1, vector_bytes, lean_bytes: None, dual_bytes: 8, later_bytes: 0, targets: 1, by_columns: false }
+        ModelBytes {
+            width: 1,
+            vector_bytes,
+            lean_bytes: None,
+            dual_bytes: 8,
+            later_bytes: 0,
+            targets: 1,
+            by_columns: false,
+        }
     }
 
     /// The same, trained by columns.
@@ -340,7 +353,7 @@ impl Model {
         };
         // Beside those of the proximal point method, which are needed where blocks come and go.
         let vector_bytes = self.vector_bytes + 8 * columns::VECTORS * (shape.columns + 1) + more;
-        Model { vector_bytes, lean_bytes: None, by_columns: true, ..self }
+        ModelBytes { vector_bytes, lean_bytes: None, by_columns: true, ..self }
     }
 
     /// Its weights when it is done.
@@ -360,7 +373,7 @@ impl Model {
     }
 }
 
-impl Model {
+impl ModelBytes {
     /// Rows and values that fit into `room`, in the proportion of the whole store, for so many models.
     fn share(&self, shape: &Shape, models: u64, room: u64) -> (u64, u64) {
         let columns = u64::from(self.by_columns);

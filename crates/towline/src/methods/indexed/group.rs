@@ -16,7 +16,7 @@ use crate::loss::{AnyLoss, Loss};
 use crate::machine;
 use crate::methods::auto::{train as by_blocks, train_by_newton};
 use crate::store::{BlockStore, DiskStore};
-use crate::truncation::{ConvexTrainer, Known, Origin, Sample, train_from};
+use crate::truncation::{ConvexTrainer, Sample, SeriesStart, SeriesState, train_from};
 
 /// Newton steps on a block.
 const MOST_NEWTON_STEPS: u32 = 30;
@@ -91,7 +91,7 @@ enum State<'a, L, S> {
     /// It goes on with the index.
     Indexed(Box<Run<'a, L, S>>),
     /// It goes on by blocks, from what is known or from the start of its task.
-    Blocks(Option<Known>),
+    Blocks(Option<SeriesState>),
     Done(Trained),
 }
 
@@ -264,7 +264,7 @@ impl<'a> Wave<'a> {
     fn by_blocks(
         &self,
         task: &Task,
-        known: Option<Known>,
+        known: Option<SeriesState>,
         pages: &mut PageCache,
         seen: &mut Seen,
     ) -> Result<Trained, TrainError> {
@@ -274,10 +274,10 @@ impl<'a> Wave<'a> {
         let before = pages.bytes_read();
         let origin = match known {
             // What others have read meanwhile served all.
-            Some(known) => Origin::Known(Known { cost: Cost { bytes_read: before, ..known.cost }, ..known }),
-            None => Origin::Task(indexed.beginning),
+            Some(known) => SeriesStart::State(SeriesState { cost: Cost { bytes_read: before, ..known.cost }, ..known }),
+            None => SeriesStart::Task(indexed.beginning),
         };
-        let from = matches!(origin, Origin::Known(_));
+        let from = matches!(origin, SeriesStart::State(_));
         let trained = train_from(origin, store.clone(), (limits, task), convex, budget, seen)?;
         pages.count_read(trained.cost.bytes_read - if from { before } else { 0 });
         let cost = Cost { bytes_read: pages.bytes_read(), ..trained.cost };

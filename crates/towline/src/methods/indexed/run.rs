@@ -21,7 +21,7 @@ use crate::engine::{
 use crate::index::{PageCache, Search};
 use crate::loss::Loss;
 use crate::store::{BlockStore, DiskStore};
-use crate::truncation::{Known, Sample, first_model};
+use crate::truncation::{Sample, SeriesState, first_model};
 
 /// Steps of the series without a scan of all rows, at most.
 const MOST_CHEAP: u32 = 20;
@@ -261,7 +261,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
     /// What a series by blocks goes on from. It is the same convex problem: wᵗ, or the best weights of which F_s is
     /// known, and all dual variables. w is on its way between two problems, and may lean so far towards the rows that
     /// were found last that all others would be outliers.
-    pub fn into_known(mut self, pages: &mut PageCache) -> Result<Known, TrainError> {
+    pub fn into_known(mut self, pages: &mut PageCache) -> Result<SeriesState, TrainError> {
         let cost = self.rounds.cost_so_far(pages, self.common.limits);
         let (weights, reached) = match self.best.take() {
             Some(best) => (best.weights, best.objective),
@@ -269,7 +269,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         };
         let mut duals = self.task.no_duals(self.common.store.shape().rows, true, self.common.budget)?;
         self.rounds.active.write_duals(&mut duals, pages)?;
-        Ok(Known { weights, reached, duals, cost })
+        Ok(SeriesState { weights, reached, duals, cost })
     }
 
     /// Keeps the dual variables where another run can go on from them.

@@ -11,7 +11,7 @@ mod start;
 mod survey;
 
 pub use outer::{ConvexTrainer, train};
-pub(crate) use outer::{Known, Origin, fits, least_bytes, train_from};
+pub(crate) use outer::{SeriesStart, SeriesState, fits, least_bytes, train_from};
 pub(crate) use start::{FirstModel, Sample, first_model};
 
 /// How the series begins.

@@ -28,12 +28,12 @@ pub fn train(
     observer: &mut dyn Observer,
 ) -> Result<Trained, TrainError> {
     let run = (&Limits::new(options), &options.tasks[0]);
-    train_from(Origin::Task(beginning), store, run, convex, budget, observer)
+    train_from(SeriesStart::Task(beginning), store, run, convex, budget, observer)
 }
 
 /// The same for one task of a run that may have begun otherwise: its limits go on.
 pub(crate) fn train_from(
-    origin: Origin,
+    origin: SeriesStart,
     store: Arc<dyn BlockStore>,
     (limits, task): (&Limits, &Task),
     convex: ConvexTrainer,
@@ -163,15 +163,15 @@ fn shifted(certificate: Certificate, constant: f64) -> Certificate {
 }
 
 /// Where a series begins.
-pub(crate) enum Origin {
+pub(crate) enum SeriesStart {
     /// With what the task starts from, or else with a model of some rows.
     Task(Beginning),
     /// Where another trainer has come to.
-    Known(Known),
+    State(SeriesState),
 }
 
 /// What another trainer knows of a series.
-pub(crate) struct Known {
+pub(crate) struct SeriesState {
     /// wᵗ.
     pub weights: Vec<f64>,
     /// F_s at wᵗ, or infinity if nobody knows: the series reports no more than that.
@@ -182,11 +182,11 @@ pub(crate) struct Known {
     pub cost: Cost,
 }
 
-impl Origin {
+impl SeriesStart {
     fn reached(&self) -> f64 {
         match self {
-            Origin::Task(_) => f64::INFINITY,
-            Origin::Known(known) => known.reached,
+            SeriesStart::Task(_) => f64::INFINITY,
+            SeriesStart::State(known) => known.reached,
         }
     }
 }
@@ -207,19 +207,19 @@ impl Series {
     fn begin(
         store: &Arc<dyn BlockStore>,
         (limits, task): (&Limits, &Task),
-        origin: Origin,
+        origin: SeriesStart,
         budget: &Budget,
     ) -> Result<Series, TrainError> {
         let rows = store.shape().rows;
         let mut duals = task.no_duals(rows, Plan::new(&**store, budget)?.duals_on_disk, budget)?;
         let mut cost = Cost::default();
         let weights = match (origin, &task.start) {
-            (Origin::Known(known), _) => {
+            (SeriesStart::State(known), _) => {
                 duals.begin_with(&Start::Duals(known.duals, 1.0))?;
                 cost = known.cost;
                 known.weights
             }
-            (Origin::Task(_), Some(start)) => {
+            (SeriesStart::Task(_), Some(start)) => {
                 duals.begin_with(start)?;
                 cost.passes += 1;
                 match &task.start_weights[..] {
@@ -227,7 +227,7 @@ impl Series {
                     kept => kept.to_vec(),
                 }
             }
-            (Origin::Task(beginning), None) => {
+            (SeriesStart::Task(beginning), None) => {
                 let sample = Sample::draw(&**store, beginning, limits, budget)?;
                 let first = first_model(&sample, (limits, &task.objective), budget)?;
                 duals.set(first.duals.iter().map(|(position, value)| (*position, std::slice::from_ref(value))))?;

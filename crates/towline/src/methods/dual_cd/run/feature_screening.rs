@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::columns;
 use crate::engine::{Centre, Plan, Solver, Task, TrainError, TrainOptions, Trained};
 use crate::methods::dual_cd::by_coordinates;
-use crate::methods::dual_cd::feature_screening::{Choice, Counts, Gathering, Pulls, Room, Rooms};
+use crate::methods::dual_cd::feature_screening::{Choice, Counts, Gathering, MemoryShare, MemoryShares, Pulls};
 use crate::residents::Residents;
 use crate::store::{BlockStore, MemoryStore, Shape};
 
@@ -26,7 +26,7 @@ const FEATURE_BYTES: u64 = 8 * (4 + columns::VECTORS + 4);
 /// What a column of the gathered rows takes besides its values: its end, its number and its length.
 const COLUMN_BYTES: u64 = 24;
 /// Bytes for each feature of the store while few are chosen.
-const CHOICE_BYTES: u64 = Room::COUNT_BYTES + Room::PULL_BYTES;
+const CHOICE_BYTES: u64 = MemoryShare::COUNT_BYTES + MemoryShare::PULL_BYTES;
 /// The problem of few features is solved to this part of the gap that all have, and of the tolerance.
 const PARTS: (f64, f64) = (0.01, 0.2);
 /// With such a gap, or where a model begins at the end of another one, the pulls at features will not change much.
@@ -190,25 +190,26 @@ impl Run<'_> {
 
     /// What there is room for in place of resident rows: each row and feature with what models hold of it, and each
     /// value by column. The weights of all features make room as well while the problem of few is solved.
-    fn rooms(&self, models: u64) -> Rooms {
+    fn rooms(&self, models: u64) -> MemoryShares {
         let Shape { columns, layout, .. } = self.store.shape();
         let Plan { weight_bytes, models: all, .. } = self.plan;
         let of_value = layout.transposed_bytes(0, 1).max(4);
         let there_is = self.rows_bytes() + weight_bytes / all * models;
-        let solving = Room {
-            bytes: there_is.saturating_sub(Room::NUMBER_BYTES * columns),
+        let solving = MemoryShare {
+            bytes: there_is.saturating_sub(MemoryShare::NUMBER_BYTES * columns),
             of_row: 2 * layout.resident_bytes(1, 0) + Residents::ROW_BYTES + models * ROW_BYTES,
             of_value,
             of_feature: COLUMN_BYTES + models * FEATURE_BYTES,
         };
-        let beside_counts = Room { bytes: solving.bytes.saturating_sub(Room::COUNT_BYTES * columns), ..solving };
-        let beside_weights = Room {
+        let beside_counts =
+            MemoryShare { bytes: solving.bytes.saturating_sub(MemoryShare::COUNT_BYTES * columns), ..solving };
+        let beside_weights = MemoryShare {
             bytes: self.rows_bytes().saturating_sub(CHOICE_BYTES * columns),
             of_row: layout.resident_bytes(1, 0),
             of_value,
             of_feature: COLUMN_BYTES,
         };
-        Rooms { solving, staying: [beside_counts, beside_weights] }
+        MemoryShares { solving, staying: [beside_counts, beside_weights] }
     }
 
     /// One pass over all blocks. None if somebody has asked to stop.
@@ -268,7 +269,7 @@ impl Run<'_> {
     /// The models of few features; none if they do not fit after all.
     fn train_few(&self, rows: Arc<MemoryStore>, options: &TrainOptions) -> Result<Vec<Trained>, TrainError> {
         let models = options.tasks.len();
-        let Room { bytes, of_value, .. } = self.rooms(models as u64).solving;
+        let MemoryShare { bytes, of_value, .. } = self.rooms(models as u64).solving;
         let shape = rows.shape();
         let values = rows.resident_columns().map_or(0, |columns| columns.values() as u64);
         // The rows, their columns with their ends, their numbers and lengths; what models began with is freed last.

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 /// Places in a file that hold something: where each begins and ends.
 #[derive(Debug)]
-pub struct Room {
+pub struct TakenPlaces {
     begin: u64,
     taken: BTreeMap<u64, u64>,
     /// Places before this byte are kept, whoever gives them back.
     kept_before: u64,
 }
 
-impl Room {
+impl TakenPlaces {
     /// Everything from `begin` on is free.
     pub fn new(begin: u64) -> Self {
-        Room { begin, taken: BTreeMap::new(), kept_before: 0 }
+        TakenPlaces { begin, taken: BTreeMap::new(), kept_before: 0 }
     }
 
     /// A place that is taken.
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn gaps_are_filled_first() {
-        let mut room = Room::new(10);
+        let mut room = TakenPlaces::new(10);
         let places: Vec<u64> = [5, 7, 3].iter().map(|&bytes| room.place(bytes)).collect();
         assert_eq!(places, [10, 15, 22]);
         room.give_back(15..22);
@@ -71,7 +71,7 @@ mod tests {
     proptest! {
         #[test]
         fn places_never_overlap(sizes in proptest::collection::vec((0u64..50, any::<bool>()), 0..100)) {
-            let mut room = Room::new(80);
+            let mut room = TakenPlaces::new(80);
             let mut held: Vec<Range<u64>> = Vec::new();
             for (bytes, gives_back) in sizes {
                 let begin = room.place(bytes);
