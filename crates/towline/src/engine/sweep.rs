@@ -54,6 +54,20 @@ pub trait Weights {
     fn curvature(&self, sq_norm: f64) -> f64;
 }
 
+/// w·x, with a constant feature of value `bias` last.
+#[inline(always)]
+pub fn margin_with_bias(row: Row, w: &[f64], bias: f64) -> f64 {
+    row.dot(w) + bias * w[w.len() - 1]
+}
+
+/// v ← v + delta·x, in the same way.
+#[inline(always)]
+pub fn add_with_bias(row: Row, v: &mut [f64], bias: f64, delta: f64) {
+    let last = v.len() - 1;
+    row.add_to(v, delta);
+    v[last] += delta * bias;
+}
+
 /// How the problem of the rows in memory is solved.
 pub trait BlockSolver<L, W>: Send {
     /// Moves the dual variables of the rows, and the weights with them.

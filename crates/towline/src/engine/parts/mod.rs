@@ -30,7 +30,7 @@ use crate::loss::Loss;
 use crate::order::{Order, Visit};
 use crate::prefetch::large_zeroed;
 use crate::residents::View;
-use crate::solver::{BlockSolver, RowState, Sweep, Weights, sweep, visit};
+use crate::solver::{BlockSolver, RowState, Sweep, Weights, add_with_bias, margin_with_bias, sweep, visit};
 
 pub use count::bytes;
 
@@ -64,14 +64,12 @@ struct Local {
 impl Weights for Local {
     #[inline(always)]
     fn margin(&self, row: Row) -> f64 {
-        row.dot(&self.w) + self.bias * self.w[self.w.len() - 1]
+        margin_with_bias(row, &self.w, self.bias)
     }
 
     #[inline(always)]
     fn add(&mut self, row: Row, delta: f64) {
-        let last = self.w.len() - 1;
-        row.add_to(&mut self.w, self.sigma * delta);
-        self.w[last] += self.sigma * delta * self.bias;
+        add_with_bias(row, &mut self.w, self.bias, self.sigma * delta);
     }
 
     #[inline(always)]

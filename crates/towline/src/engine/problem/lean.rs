@@ -10,9 +10,10 @@ use crate::block::Row;
 use crate::engine::certificate::support::SupportCount;
 use crate::engine::certificate::{Certificate, Losses, sq_norm};
 use crate::engine::problem::link::{Link, SingleLink};
+use crate::engine::problem::{ProximalSteps, Resume};
 use crate::loss::Loss;
 use crate::prefetch::large_zeroed;
-use crate::solver::{RowState, Weights};
+use crate::solver::{RowState, Weights, add_with_bias, margin_with_bias};
 
 /// One vector of weights, and what is known of its rounding.
 pub struct Lean {
@@ -60,14 +61,12 @@ impl Lean {
 impl Weights for Lean {
     #[inline(always)]
     fn margin(&self, row: Row) -> f64 {
-        row.dot(&self.w) + self.bias * self.w[self.w.len() - 1]
+        margin_with_bias(row, &self.w, self.bias)
     }
 
     #[inline(always)]
     fn add(&mut self, row: Row, delta: f64) {
-        let last = self.w.len() - 1;
-        row.add_to(&mut self.w, delta);
-        self.w[last] += delta * self.bias;
+        add_with_bias(row, &mut self.w, self.bias, delta);
         self.steps += 1;
     }
 
@@ -77,9 +76,11 @@ impl Weights for Lean {
     }
 }
 
-impl Link for Lean {
-    const IS_PROXIMAL: bool = false;
+impl ProximalSteps for Lean {}
 
+impl Resume for Lean {}
+
+impl Link for Lean {
     fn weights(&self) -> &[f64] {
         &self.w
     }
@@ -113,9 +114,7 @@ impl SingleLink for Lean {
         if beta != 0.0 {
             self.scan.products += beta * z;
             if self.scan.sums {
-                let last = self.w.len() - 1;
-                row.add_to(&mut self.w, beta);
-                self.w[last] += beta * self.bias;
+                add_with_bias(row, &mut self.w, self.bias, beta);
                 self.steps += 1;
             }
         }

@@ -7,17 +7,15 @@ use rayon::prelude::*;
 use crate::block::Row;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::certificate::{Certificate, Scan};
+use crate::engine::problem::{ProximalSteps, Resume};
 use crate::loss::Loss;
 use crate::penalty::L2;
 use crate::prefetch::large_zeroed;
-use crate::solver::{RowState, Weights};
+use crate::solver::{RowState, Weights, add_with_bias, margin_with_bias};
 
-/// Weights that follow V, with all that a run asks of them between sweeps. What has a default is for the proximal point
-/// method: without it, weights are the sum and there is no centre.
-pub trait Link: Send {
-    /// Whether sweeps are over a series of problems with a proximal term, so that their gains do not add up.
-    const IS_PROXIMAL: bool;
-
+/// Weights that follow V, with all that a run asks of them between sweeps. Defaults are those of weights that are just the
+/// sum, without a centre.
+pub trait Link: ProximalSteps + Resume + Send {
     /// The weights that a certificate speaks of, by column, the constant feature last.
     fn weights(&self) -> &[f64];
 
@@ -57,32 +55,6 @@ pub trait Link: Send {
     /// Rows have come, with these weights and squared norms: the first ones tell what the data is like.
     fn observe_rows(&mut self, rows: impl ExactSizeIterator<Item = (f64, f64)>) {
         let _ = rows;
-    }
-
-    /// Sweeps over all rows before the proximal centre moves.
-    fn sweeps(&self) -> u32 {
-        1
-    }
-
-    /// Every row has had its turn: the proximal centre may move. Returns how far the weights have come since it did so
-    /// before, as a part of their norm.
-    fn advance(&mut self) -> f64 {
-        0.0
-    }
-
-    /// v_j, as it is known, for one output that can resume.
-    fn sum_of(&self, column: usize) -> f64 {
-        let _ = column;
-        0.0
-    }
-
-    /// Forgets all that grows with the columns, until [`resume_at`](Self::resume_at) tells it again.
-    fn release(&mut self) {}
-
-    /// Goes on from weights that were found elsewhere: those of `columns` and of the constant feature behind them; all
-    /// others are 0. `sums` are v there. A scan sums v anew.
-    fn resume_at(&mut self, columns: &[u32], weights: &[f64], sums: &[f64]) {
-        let _ = (columns, weights, sums);
     }
 }
 
@@ -197,9 +169,11 @@ impl Identity {
     }
 }
 
-impl Link for Identity {
-    const IS_PROXIMAL: bool = false;
+impl ProximalSteps for Identity {}
 
+impl Resume for Identity {}
+
+impl Link for Identity {
     fn weights(&self) -> &[f64] {
         &self.w
     }
@@ -231,14 +205,12 @@ impl Link for Identity {
 impl Weights for Identity {
     #[inline(always)]
     fn margin(&self, row: Row) -> f64 {
-        row.dot(&self.w) + self.bias * self.w[self.w.len() - 1]
+        margin_with_bias(row, &self.w, self.bias)
     }
 
     #[inline(always)]
     fn add(&mut self, row: Row, delta: f64) {
-        let last = self.w.len() - 1;
-        row.add_to(&mut self.w, delta);
-        self.w[last] += delta * self.bias;
+        add_with_bias(row, &mut self.w, self.bias, delta);
     }
 
     #[inline(always)]

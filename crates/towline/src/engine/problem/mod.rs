@@ -56,7 +56,9 @@ pub trait Problem: OwnRows + Certify + LaggedObjective + ProximalSteps + Resume 
 /// A series of problems with a proximal term, whose centre moves from step to step.
 pub trait ProximalSteps {
     /// Whether sweeps are over such a series, so that their gains do not add up.
-    fn is_proximal(&self) -> bool;
+    fn is_proximal(&self) -> bool {
+        false
+    }
 
     /// Sweeps over all rows before [`advance`](Self::advance).
     fn sweeps(&self) -> u32 {
@@ -107,7 +109,7 @@ pub trait Linked {
 
 impl<T: Linked> ProximalSteps for T {
     fn is_proximal(&self) -> bool {
-        T::Link::IS_PROXIMAL
+        self.link().is_proximal()
     }
 
     fn sweeps(&self) -> u32 {
@@ -121,7 +123,7 @@ impl<T: Linked> ProximalSteps for T {
 
 impl<T: Linked> Resume for T {
     fn can_resume(&self) -> bool {
-        T::Link::IS_PROXIMAL
+        self.link().can_resume()
     }
 
     fn sum_of(&self, column: usize) -> f64 {

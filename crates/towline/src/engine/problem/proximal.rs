@@ -16,6 +16,7 @@ use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::duals::Start;
 use crate::engine::problem::link::Link;
+use crate::engine::problem::{ProximalSteps, Resume};
 use crate::engine::task::Task;
 use crate::penalty::{Penalty, ProxMap};
 use crate::prefetch::large_zeroed;
@@ -209,8 +210,6 @@ impl<P: ProxMap> Proximal<P> {
 }
 
 impl<P: ProxMap> Link for Proximal<P> {
-    const IS_PROXIMAL: bool = true;
-
     fn weights(&self) -> &[f64] {
         &self.w
     }
@@ -254,6 +253,19 @@ impl<P: ProxMap> Link for Proximal<P> {
         self.renew();
     }
 
+    fn sums(&mut self) -> Vec<f64> {
+        for j in 0..self.u.len() {
+            self.v[j] = self.sum_at(j);
+        }
+        std::mem::take(&mut self.v)
+    }
+}
+
+impl<P: ProxMap> ProximalSteps for Proximal<P> {
+    fn is_proximal(&self) -> bool {
+        true
+    }
+
     /// One is enough for a smooth loss (4.3.1). With kinks the dual variables of one sweep are far from those of a
     /// solution, however good w is, and no certificate shows it; more sweeps for every step make up for that, as
     /// inexact proximal steps ask for.
@@ -288,12 +300,11 @@ impl<P: ProxMap> Link for Proximal<P> {
         self.renew();
         if way > 0.0 { (way / norm).sqrt() } else { 0.0 }
     }
+}
 
-    fn sums(&mut self) -> Vec<f64> {
-        for j in 0..self.u.len() {
-            self.v[j] = self.sum_at(j);
-        }
-        std::mem::take(&mut self.v)
+impl<P: ProxMap> Resume for Proximal<P> {
+    fn can_resume(&self) -> bool {
+        true
     }
 
     fn sum_of(&self, column: usize) -> f64 {

@@ -29,7 +29,7 @@ use crate::loss::Loss;
 use crate::order::{Order, Permutation};
 use crate::penalty::Penalty;
 use crate::residents::{Residents, View};
-use crate::solver::{self, RowState, Weights};
+use crate::solver::{self, RowState, Weights, add_with_bias, margin_with_bias};
 use crate::store::{BlockId, BlockStore};
 
 /// w, w_k, y_k, the sums of both over all blocks, and scratch.
@@ -54,14 +54,12 @@ struct Local {
 impl Weights for Local {
     #[inline(always)]
     fn margin(&self, row: Row) -> f64 {
-        row.dot(&self.v) + self.bias * self.v[self.v.len() - 1]
+        margin_with_bias(row, &self.v, self.bias)
     }
 
     #[inline(always)]
     fn add(&mut self, row: Row, delta: f64) {
-        let last = self.v.len() - 1;
-        row.add_to(&mut self.v, delta / self.rho);
-        self.v[last] += delta / self.rho * self.bias;
+        add_with_bias(row, &mut self.v, self.bias, delta / self.rho);
     }
 
     #[inline(always)]
