@@ -67,10 +67,9 @@ impl<'a> Session<'a> {
         &self.watch
     }
 
-    /// Why a run that has made all these passes goes no further.
-    pub fn reason_to_stop(&self) -> Option<Status> {
-        let of_passes = || (self.cost.passes >= self.max_passes).then_some(Status::OutOfPasses);
-        self.watch.look().or_else(of_passes)
+    /// Whether the last pass has been made, as a reason to stop.
+    pub fn out_of_passes(&self) -> Option<Status> {
+        (self.cost.passes >= self.max_passes).then_some(Status::OutOfPasses)
     }
 
     /// What it has cost so far.

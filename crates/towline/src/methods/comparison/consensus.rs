@@ -152,7 +152,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
                 return Err(TrainError::NoWeight);
             }
             self.session.tell(Standing::default(), &[&self.w]);
-            if let Some(status) = stop.or_else(|| self.session.reason_to_stop()) {
+            if let Some(status) = stop.or_else(|| self.session.out_of_passes()) {
                 break status;
             }
             self.adapt();

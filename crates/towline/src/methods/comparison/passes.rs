@@ -76,7 +76,7 @@ impl<L: Loss> Passes<'_, L> {
             if session.cost.visits == 0 {
                 return Err(TrainError::NoWeight);
             }
-            if let Some(status) = stop.or_else(|| session.reason_to_stop()) {
+            if let Some(status) = stop.or_else(|| session.out_of_passes()) {
                 break status;
             }
         };
