@@ -18,6 +18,10 @@ SOURCES = {}
 def on_config(config):
     lists = {"COMMANDS": command_line.navigation, "DECISIONS": decisions}
     config.nav = filled(config.nav, lists)
+    # No page is lost: those that the navigation does not name end its guides.
+    named = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
+    guides = next(entry["Guides"] for entry in config.nav if "Guides" in entry)
+    guides += sorted(path.name for path in (links.ROOT / "docs").glob("*.md") if path.name not in named)
     return config
 
 
