@@ -65,7 +65,7 @@ impl Problem<'_> {
     pub fn fit_without_strength(&self) -> PyResult<Fit> {
         let parameters = LossParameters { epsilon: self.epsilon, delta: self.delta, quantile: self.quantile };
         let loss = AnyLoss::from_name(&self.loss, parameters).map_err(bad_value)?;
-        let regularizer: Regularizer = self.penalty.parse().or_raise()?;
+        let regularizer = self.penalty.parse::<Regularizer>().map_err(bad_value)?;
         let fit = Fit::new().loss(loss).c(self.c).penalty(regularizer).targets(self.targets()?);
         let mut fit = fit.own_weight_only(self.own_weight_only).non_negative(self.non_negative);
         fit = if self.intercept { fit.intercept(true) } else { fit.bias(self.bias) };
