@@ -8,6 +8,7 @@ use one of ours have to pass, but for those that `peer_failures.txt` lists with 
     python peer_tests.py --quick               the modules in QUICK
     python peer_tests.py test_ridge            modules with this in their path
     python peer_tests.py test_ridge -- -k svd  what stands behind -- goes to pytest
+    python peer_tests.py --records benchmarks/records   counts for a record
 
 Ends with 0 if nothing fails that should not.
 """
@@ -15,13 +16,16 @@ Ends with 0 if nothing fails that should not.
 from __future__ import annotations
 
 import argparse
+import ast
 import functools
 import importlib
 import pkgutil
 import re
 import sys
 import warnings
+from collections import Counter
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -78,6 +82,12 @@ class Substitution:
         with substituted() if isinstance(collector, pytest.Module) else contextmanager(lambda: iter([None]))():
             return (yield)
 
+    def pytest_collection_modifyitems(self, config, items):
+        """Leaves out tests that cannot use one of our classes."""
+        kept = [item for item in items if root_name(item) in reaching(item.path)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         self.uses = False
@@ -119,6 +129,30 @@ def import_all() -> None:
                 importlib.import_module(found.name)
             except ImportError:
                 pass  # needs a package that is not there
+
+
+def root_name(item) -> str:
+    """The name in its module by which a test is defined: that of a function, or of the class around it."""
+    return item.nodeid.split("::")[1].partition("[")[0]
+
+
+@functools.cache
+def reaching(path: Path) -> frozenset[str]:
+    """Names at the top of a module from which one of the classes can be reached: by what they name, or what that names."""
+    uses: dict[str, set[str]] = {}
+    for part in ast.parse(path.read_text()).body:
+        nodes = list(ast.walk(part))
+        named = {getattr(node, kind) for node in nodes for kind in ("id", "attr", "arg") if isinstance(getattr(node, kind, None), str)}
+        if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+            defined = {part.name}
+        else:
+            defined = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        for name in defined:
+            uses.setdefault(name, set()).update(named)
+    found = set(CLASSES)
+    while more := {name for name, named in uses.items() if name not in found and named & found}:
+        found |= more
+    return frozenset(found)
 
 
 def identifier(nodeid: str) -> str:
@@ -175,11 +209,36 @@ def compare(plugin: Substitution) -> bool:
     return not surprising
 
 
+def write_record(plugin: Substitution, folder: Path) -> None:
+    """Writes DATE-peer-tests.md: how many tests use one of our classes, how many fail, and for which reasons."""
+    expected, total = expected_failures(), len(plugin.passed | set(plugin.failed))
+    reasons = Counter(expected.get(name) or expected.get(name.split("[")[0]) or "not in the list" for name in plugin.failed)
+    modules = Counter(name.partition("::")[0] for name in plugin.passed | set(plugin.failed))
+    failing = Counter(name.partition("::")[0] for name in plugin.failed)
+    lines = [
+        f"# scikit-learn's own tests, {date.today()}",
+        "",
+        f"`crates/towline-python/peer_tests.py`: our {', '.join(CLASSES)} in the place of the classes of scikit-learn {sklearn.__version__} in "
+        f"{len(modules)} of its modules of tests. {total} tests use one of them: **{total - len(plugin.failed)} pass, {len(plugin.failed)} fail** (goal: at most 60).",
+        "",
+        *table(("failures", "reason"), [(count, reason) for reason, count in reasons.most_common()]),
+        *table(("module", "tests", "fail"), [(name, count, failing[name]) for name, count in sorted(modules.items())]),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{date.today()}-peer-tests.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+def table(heads: tuple, rows: list[tuple]) -> list[str]:
+    """The lines of a table in Markdown, and an empty one."""
+    return [f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows)] + [""]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", help="parts of the paths of modules; all without them")
     parser.add_argument("--quick", action="store_true", help="just a few modules")
-    parser.add_argument("--record", type=Path, help="write failures with their first line to this file")
+    parser.add_argument("--failures", type=Path, help="write failures with their first line to this file")
+    parser.add_argument("--records", type=Path, help="write a dated record of the counts into this folder, benchmarks/records")
     own, behind = sys.argv[1:], []
     if "--" in own:
         at = own.index("--")
@@ -191,8 +250,10 @@ def main() -> int:
     status = pytest.main([*options, "--show-capture=no", "-r", "N", *modules(arguments.words, arguments.quick), *behind], plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return int(status)
-    if arguments.record:
-        arguments.record.write_text("".join(f"{name}\t{why}\n" for name, why in sorted(plugin.failed.items())))
+    if arguments.records:
+        write_record(plugin, arguments.records)
+    if arguments.failures:
+        arguments.failures.write_text("".join(f"{name}\t{why}\n" for name, why in sorted(plugin.failed.items())))
     return 0 if compare(plugin) else 1
 
 

@@ -124,6 +124,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     threads: Option<usize>,
     pub callback: Option<Py<PyAny>>,
+    /// Whether the callback is told the weights.
+    pub weights: bool,
     /// Whether dual variables and weights are wanted, for a later start from them.
     keep_start: bool,
 }
@@ -211,7 +213,7 @@ pub fn train(py: Python<'_>, data: &Bound<'_, PyAny>, problem: Problem<'_>, limi
     let stop = Stop::default();
     let budget = limits.budget(&data);
     let fit = limits.set(problem.fit()?, &budget, &stop)?;
-    let mut watch = Watch::new(limits.callback, stop);
+    let mut watch = Watch::new(limits.callback, stop).with_weights(limits.weights);
     let fitted = py
         .detach(|| {
             let prepared = fit.prepare(&data)?;

@@ -8,6 +8,7 @@ mod model;
 mod pack;
 mod reading;
 mod rows;
+mod schema;
 mod store;
 mod stream;
 mod validate;
@@ -31,6 +32,8 @@ mod _native {
     use crate::pack::pack;
     #[pymodule_export]
     use crate::rows::Rows;
+    #[pymodule_export]
+    use crate::schema::{schema_check, schema_column, schema_from_toml, schema_of, schema_text, schema_to_toml};
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

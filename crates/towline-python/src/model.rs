@@ -17,6 +17,7 @@ use towline::predict::Scorer;
 
 use crate::errors::{OrRaise, bad_value};
 use crate::reading::{Reading, choose, expand};
+use crate::schema;
 
 /// A trained model.
 #[pyclass(frozen, module = "towline._native")]
@@ -34,6 +35,12 @@ impl Model {
     /// As the library has it.
     pub fn library(&self) -> &LibraryModel {
         &self.model
+    }
+
+    fn exported(&self, format: ExportFormat) -> PyResult<Vec<u8>> {
+        let mut bytes = Vec::new();
+        export(&self.model, format, &mut bytes).map_err(bad_value)?;
+        Ok(bytes)
     }
 
     fn scores<'py>(
@@ -87,8 +94,7 @@ impl Model {
     /// which are in a table beside it.
     fn export(&self, path: PathBuf, to: &str) -> PyResult<()> {
         let format = choose("to", to, &ExportFormat::ALL)?;
-        let mut bytes = Vec::new();
-        export(&self.model, format, &mut bytes).map_err(bad_value)?;
+        let bytes = self.exported(format)?;
         let mut place = OutputFile::open(&path, format.kind(), &Inputs::none()).or_raise()?;
         place.write(|out| out.write_all(&bytes)).or_raise()?;
         let names = if format == ExportFormat::Liblinear { liblinear_names(&self.model) } else { None };
@@ -96,6 +102,17 @@ impl Model {
         let beside = PathBuf::from(format!("{}.names", path.display()));
         let mut table = OutputFile::open(&beside, Kind::Names, &Inputs::none()).or_raise()?;
         table.write(|out| out.write_all(names.as_bytes())).or_raise()
+    }
+
+    /// The same as bytes.
+    fn export_bytes<'py>(&self, py: Python<'py>, to: &str) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.exported(choose("to", to, &ExportFormat::ALL)?)?))
+    }
+
+    /// What the columns of its table are, as JSON; none if it is of arrays or of libsvm rows.
+    #[getter]
+    fn schema(&self) -> PyResult<Option<String>> {
+        self.model.header.schema.as_ref().map(schema::json).transpose()
     }
 
     /// For pickle: the bytes, which are checked when they are read.

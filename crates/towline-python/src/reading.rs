@@ -1,12 +1,15 @@
 //! How files are read.
+use std::sync::Arc;
+
 use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use towline::input::libsvm::{Duplicates, IndexBase, LibsvmOptions, Precision};
-use towline::input::table::{ColumnPolicy, ColumnRef, TableOptions, Unlabelled};
+use towline::input::table::{ColumnPolicy, ColumnRef, Known, TableOptions, Unlabelled};
 use towline::input::{Input, ReadOptions};
-use towline::schema::{Absent, Kind, Schema, Words};
+use towline::schema::{Absent, Kind, Rules, Schema, Words};
 
 use crate::errors::bad_value;
+use crate::schema;
 
 /// How to read, as a dictionary with the words of `towline pack`.
 #[derive(FromPyObject)]
@@ -22,6 +25,13 @@ pub struct Reading {
     category: Vec<String>,
     number: Vec<String>,
     text: Vec<(String, String)>,
+    /// Rules of columns; those of the column `*` are for all that they fit.
+    column: Vec<(String, String)>,
+    /// Columns that are multiplied.
+    interact: Vec<(String, String)>,
+    max_features: Option<u32>,
+    /// What all columns are, as JSON.
+    schema: Option<String>,
     absent: Option<String>,
     columns: String,
     missing: Vec<String>,
@@ -54,11 +64,24 @@ impl Reading {
     fn kinds(&self) -> PyResult<Vec<(ColumnRef, Kind)>> {
         let of = |names: &[String], kind| names.iter().map(|name| (name.as_str().into(), kind)).collect::<Vec<_>>();
         let text = |(name, rule): &(String, String)| {
-            let words = Words::parse(rule).map_err(bad_value)?;
+            let words = Words::parse(rule).map_err(|problem| bad_value(format!("{name}: {problem}")))?;
             Ok((name.as_str().into(), Kind::Text(words)))
         };
         let texts = self.text.iter().map(text).collect::<PyResult<Vec<_>>>()?;
         Ok([of(&self.category, Kind::Category), of(&self.number, Kind::Number), texts].concat())
+    }
+
+    fn rules(&self) -> PyResult<Vec<(ColumnRef, Rules)>> {
+        let rule = |(name, rules): &(String, String)| {
+            Ok((name.as_str().into(), Rules::parse(rules).map_err(|problem| bad_value(format!("{name}: {problem}")))?))
+        };
+        self.column.iter().map(rule).collect()
+    }
+
+    /// What was said of all columns. Further ones become features.
+    fn known(&self, columns: ColumnPolicy) -> PyResult<Option<Known>> {
+        let Some(json) = &self.schema else { return Ok(None) };
+        Ok(Some(Known { schema: Arc::new(schema::parse(json)?), columns, extend: true }))
     }
 
     /// The options for a file whose columns are known already, if they are; nothing else may be said of them then.
@@ -67,6 +90,10 @@ impl Reading {
             ("category", !self.category.is_empty()),
             ("number", !self.number.is_empty()),
             ("text", !self.text.is_empty()),
+            ("column", !self.column.is_empty()),
+            ("interact", !self.interact.is_empty()),
+            ("max_features", self.max_features.is_some()),
+            ("schema", self.schema.is_some()),
             ("ignore", !self.ignore.is_empty()),
             ("absent", self.absent.is_some()),
         ];
@@ -86,6 +113,7 @@ impl Reading {
         let unlabelled = [("error", Unlabelled::Error), ("skip", Unlabelled::Skip)];
         let absent = Absent::ALL.map(|absent| (absent.name(), absent));
         let policies = [("strict", ColumnPolicy::Strict), ("note", ColumnPolicy::Note)];
+        let column_policy = choose("columns", &self.columns, &policies)?;
         let libsvm = LibsvmOptions {
             index_base: choose("index_base", &self.index_base, &bases)?,
             duplicates: choose("duplicates", &self.duplicates, &duplicates)?,
@@ -110,11 +138,11 @@ impl Reading {
             ignore: columns(&self.ignore),
             kinds: self.kinds()?,
             absent: self.absent.as_deref().map(|word| choose("absent", word, &absent)).transpose()?,
-            rules: Vec::new(),
-            interactions: Vec::new(),
-            max_features: None,
-            known: None,
-            columns: choose("columns", &self.columns, &policies)?,
+            rules: self.rules()?,
+            interactions: self.interact.iter().map(|(a, b)| [a.as_str().into(), b.as_str().into()]).collect(),
+            max_features: self.max_features,
+            known: self.known(column_policy)?,
+            columns: column_policy,
             missing: self.missing.clone(),
             header: self.header,
             delimiter,

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use towline::Fit;
 use towline::budget::Budget;
 use towline::input::{Progress, RowSource};
-use towline::loss::AnyLoss;
+use towline::loss::{AnyLoss, LossParameters};
 use towline::model::{Model as LibraryModel, ModelError};
 use towline::stop::Stop;
 use towline::stream::{StreamError, StreamReport, Watch};
@@ -19,6 +19,9 @@ use crate::reading::{Reading, expand};
 #[pyo3(from_item_all)]
 pub struct Arguments {
     loss: String,
+    epsilon: f64,
+    delta: f64,
+    quantile: f64,
     c: f64,
     bias: f64,
     /// What classes are called, where labels are their numbers from 0 on.
@@ -26,6 +29,7 @@ pub struct Arguments {
     /// Weights of classes by name.
     class_weights: Vec<(String, f64)>,
     seed: u64,
+    threads: Option<usize>,
     memory: Option<u64>,
     reading: Reading,
 }
@@ -74,8 +78,10 @@ pub fn learn(
     start: Option<&Model>,
 ) -> PyResult<(Model, Option<PyErr>)> {
     let stop = Stop::default();
-    let loss = AnyLoss::named(&arguments.loss).map_err(bad_value)?;
+    let Arguments { epsilon, delta, quantile, .. } = arguments;
+    let loss = AnyLoss::from_name(&arguments.loss, LossParameters { epsilon, delta, quantile }).map_err(bad_value)?;
     let fit = Fit::new().loss(loss).c(arguments.c).bias(arguments.bias).seed(arguments.seed).stop(stop.clone());
+    let fit = arguments.threads.into_iter().fold(fit, Fit::threads);
     let weigh = |fit: Fit, (name, weight): &(String, f64)| fit.class_weight(name, *weight);
     let stream = arguments.class_weights.iter().fold(fit, weigh).stream();
     let budget = Budget::new(arguments.memory.unwrap_or_else(towline::machine::default_memory_bytes));

@@ -1,6 +1,7 @@
 //! Looks after a run while it goes on: Ctrl-C, and the caller's own function.
 use std::time::{Duration, Instant};
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use towline::stop::Stop;
@@ -14,6 +15,8 @@ pub struct Watch {
     callback: Option<Py<PyAny>>,
     stop: Stop,
     looked: Instant,
+    /// Whether the callback is told the weights.
+    tells_weights: bool,
     /// What Python raised; the run ends after it.
     pub raised: Option<PyErr>,
 }
@@ -21,23 +24,33 @@ pub struct Watch {
 impl Watch {
     /// Watches a run that ends when `stop` is set.
     pub fn new(callback: Option<Py<PyAny>>, stop: Stop) -> Self {
-        Watch { callback, stop, looked: Instant::now(), raised: None }
+        Watch { callback, stop, looked: Instant::now(), tells_weights: false, raised: None }
     }
 
-    fn call(&self, py: Python<'_>, step: &Step) -> PyResult<bool> {
+    /// The same, and the callback is told the weights, or not.
+    pub fn with_weights(self, tells_weights: bool) -> Self {
+        Watch { tells_weights, ..self }
+    }
+
+    fn call(&self, py: Python<'_>, step: &Step, weights: &WeightsNow) -> PyResult<bool> {
         py.check_signals()?;
         let Some(callback) = &self.callback else { return Ok(false) };
-        callback.bind(py).call1((described(py, step)?,))?.is_truthy()
+        let facts = described(py, step)?;
+        if self.tells_weights {
+            let models: Vec<_> = weights.models.iter().map(|model| PyArray1::from_slice(py, model)).collect();
+            facts.set_item("weights", models)?;
+        }
+        callback.bind(py).call1((facts,))?.is_truthy()
     }
 }
 
 impl Observer for Watch {
-    fn step(&mut self, step: &Step, _weights: &WeightsNow) {
+    fn step(&mut self, step: &Step, weights: &WeightsNow) {
         if self.raised.is_some() || (self.callback.is_none() && self.looked.elapsed() < PATIENCE) {
             return;
         }
         self.looked = Instant::now();
-        match Python::attach(|py| self.call(py, step)) {
+        match Python::attach(|py| self.call(py, step, weights)) {
             Ok(false) => {}
             Ok(true) => _ = self.stop.request(),
             Err(error) => {

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.preprocessing import StandardScaler
 
 import towline
@@ -63,3 +63,61 @@ def test_weights_of_classes(rows):
     assert towline.StreamClassifier(C=0.01, class_weight={1: 20.0}).fit(X, y).predict(X).mean() > plain + 0.01
     with pytest.raises(ValueError, match="class_weight='balanced'"):
         towline.StreamClassifier(class_weight="balanced").fit(X, y)
+
+
+LOSSES = ["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive", "quantile"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_numbers_in_parts_are_nearly_as_good_as_the_whole(loss):
+    X, y = make_regression(3_000, 10, noise=5.0, random_state=0)
+    y /= y.std()
+    model = towline.StreamRegressor(loss, epsilon=0.5 if loss == "huber" else 0.1)
+    for start in range(0, len(y), 500):
+        model.partial_fit(X[start : start + 500], y[start : start + 500])
+    assert model.rows_seen_ == len(y) and model.status_ == "streamed" and model.score(X, y) > 0.95
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.partial_fit(X[:100], y[:100]).rows_seen_ == len(y) + 100
+    assert model.coef_.shape == (10,) and np.ndim(model.intercept_) == 0
+
+
+def test_quantiles_of_a_stream():
+    random = np.random.default_rng(0)
+    X, y = np.ones((4_000, 1)), random.exponential(size=4_000)
+    model = towline.StreamRegressor("quantile", quantile=0.9, C=1.0).fit(X, y)
+    assert abs((y <= model.predict(X)).mean() - 0.9) < 0.05
+
+
+def test_weights_of_rows_in_streams():
+    X, y = make_regression(600, 5, noise=1.0, random_state=0)
+    wrong = y + 1000.0
+    weight = np.r_[np.ones(600), np.full(600, 1e-6)]
+    model = towline.StreamRegressor(C=1.0).fit(np.r_[X, X], np.r_[y, wrong], sample_weight=weight)
+    assert model.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="(?i)sample weights"):
+        model.fit(X, y, sample_weight=np.zeros(600))
+
+
+def test_a_warm_start_goes_on(rows):
+    X, y = rows
+    for model, target in ((towline.StreamClassifier(warm_start=True), y), (towline.StreamRegressor(warm_start=True), X[:, 0])):
+        model.fit(X[:1000], target[:1000]).fit(X[1000:], target[1000:])
+        assert model.rows_seen_ == len(y)
+        assert model.set_params(warm_start=False).fit(X, target).rows_seen_ == len(y)
+
+
+def test_probabilities_are_those_of_the_logistic_loss(rows):
+    X, y = rows
+    chances = towline.StreamClassifier("log_loss", n_jobs=1).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert ((chances[:, 1] > 0.5) == y).mean() > 0.85
+    assert not hasattr(towline.StreamClassifier(), "predict_proba")
+
+
+def test_files_of_numbers(tmp_path):
+    X, y = make_regression(500, 4, noise=1.0, random_state=0)
+    lines = (f"{target} " + " ".join(f"{j + 1}:{value}" for j, value in enumerate(row)) for row, target in zip(X, y / y.std()))
+    (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
+    model = towline.StreamRegressor(C=10.0).fit(tmp_path / "rows.svm")
+    assert model.rows_seen_ == 500 and model.score(np.c_[np.zeros(500), X], y / y.std()) > 0.95

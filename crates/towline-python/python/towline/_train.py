@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from . import _native
 from ._check import choice, number, seed, threads, whole
 from ._size import size_bytes
+from ._tasks import steps
 from .progress import reporting
 
 #: Ways to the optimum, by the names that they have on the command line.
@@ -59,21 +60,36 @@ class Fit:
             "memory": size_bytes(estimator.memory),
             "threads": threads(getattr(estimator, "n_jobs", None)),
             "keep_start": bool(getattr(estimator, "warm_start", False)),
+            "weights": False,
         }
         self.asked = estimator.solver
         self.fitted: list[_native.Fitted] = []
         self.sizes: list[tuple] = []
+        self.certified: tuple[float, float] | None = None
+        self.runs: list[_native.Fitted] | None = None
 
     def train(self, data, problem: dict, target: int = 0) -> None:
         """Trains on rows or a store, with ``warm_start`` from where the last fit of this target ended."""
-        size = _size(data, problem)
-        problem = {**PROBLEM, **problem, "start": self._start(size, target)}
-        limits = {**self.limits, "tolerance": self._goal(data, problem)}
-        with reporting(self.estimator, self.tolerance) as callback:
-            self.fitted.append(_native.train(data, problem, {**limits, "callback": callback}))
-        self.sizes.append(size)
+        start = self.start(data, problem, target)
+        self.take(self.run(data, problem, start, self.limits["keep_start"]), data, problem)
 
-    def _goal(self, data, problem: dict) -> float:
+    def run(self, data, problem: dict, start, keep_start: bool, share: float = 1.0) -> _native.Fitted:
+        """Trains to a share of the gap, and leaves it to the caller what becomes of the model."""
+        problem = {**PROBLEM, **problem, "start": start}
+        limits = {**self.limits, "tolerance": share * self.goal(data, problem), "keep_start": keep_start}
+        with reporting(self.estimator, self.tolerance) as own, steps(self.estimator, problem, limits["max_passes"], own) as callback:
+            return _native.train(data, problem, {**limits, "callback": callback, "weights": callback is not own})
+
+    def take(self, fitted: _native.Fitted, data, problem: dict) -> None:
+        """One more model."""
+        self.fitted.append(fitted)
+        self.sizes.append(_size(data, problem))
+
+    def certify(self, objective: float, gap: float, runs: list[_native.Fitted]) -> None:
+        """Says how good the models are together, where that is more than the sum of what is known of each, and by which runs they were found."""
+        self.certified, self.runs = (objective, gap), runs
+
+    def goal(self, data, problem: dict) -> float:
         """The gap at which training ends: ``tol``, or less where a few more digits are nearly free.
 
         scikit-learn's ``tol`` bounds a gradient, whose square is about the gap; programs that compare weights rely on that. Newton's method doubles
@@ -81,15 +97,16 @@ class Fit:
         """
         goal = self.limits["tolerance"]
         is_small = self.limits["memory"] is None and isinstance(data, _native.Rows) and data.shape[0] * data.shape[1] <= SMALL
-        is_smooth = problem["loss"] in SMOOTH and problem["truncate"] is None and self.limits["solver"] == "auto"
+        is_smooth = problem["loss"] in SMOOTH and problem.get("truncate") is None and self.limits["solver"] == "auto"
         return max(min(goal, goal * goal), LEAST_GOAL) if is_small and is_smooth and goal > LEAST_GOAL else goal
 
-    def _start(self, size: tuple, target: int):
+    def start(self, data, problem: dict, target: int):
+        """What ``warm_start`` begins with, if there is something that fits."""
         earlier = getattr(self.estimator, "_earlier", [])
         if not self.limits["keep_start"] or target >= len(earlier):
             return None
         earlier_size, start = earlier[target]
-        return start if earlier_size == size else None
+        return start if earlier_size == _size(data, problem) else None
 
     @property
     def raised(self) -> BaseException | None:
@@ -111,15 +128,23 @@ class Fit:
             estimator._earlier = [(size, run.start) for size, run in zip(self.sizes, fitted)]
         estimator.gap_ = max(model.gap for model in fitted)
         estimator.objective_ = sum(factor * model.objective for factor, model in zip(factors or [1.0] * len(fitted), fitted))
+        if self.certified is not None:
+            estimator.objective_, estimator.gap_ = self.certified
+        most, sweeps = self.limits["max_passes"], [model.sweeps for model in fitted]
         estimator.passes_ = max(model.passes for model in fitted)
         estimator.bytes_read_ = max(model.bytes_read for model in fitted)
-        most = self.limits["max_passes"]
-        estimator.n_iter_ = estimator._iterations([min(max(model.sweeps, 1), most) for model in fitted])
+        if self.runs is not None:
+            sweeps = [sum(run.sweeps for run in self.runs)]
+            estimator.passes_ = sum(run.passes for run in self.runs)
+            estimator.bytes_read_ = sum(run.bytes_read for run in self.runs)
+        estimator.n_iter_ = estimator._iterations([min(max(count, 1), most) for count in sweeps])
         estimator.optimizer_ = fitted[0].solver
         estimator.solver_ = self.asked if self.asked in estimator._their_solvers else fitted[0].solver
         ends = [model.status for model in fitted if model.status != "converged"]
         if self.tolerance and estimator.gap_ <= self.tolerance and set(ends) <= {"out-of-passes"}:
             ends = []
+        elif self.certified is not None and self.tolerance and not ends and not estimator.gap_ <= self.tolerance:
+            ends = ["out-of-passes"]
         estimator.status_ = ends[0] if ends else "converged"
         if self.raised is not None:
             raise self.raised

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from . import _native
+from ._tasks import CallbackSupportMixin
 from ._train import Fit
 from .frames import columns_of
 from .model import Model, coefficients
+from .schema import Schema
 from .store import is_on_disk, open_store
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Data, scores, models and pickles. Subclasses say what is minimised."""
 
     #: Solvers of scikit-learn's class of the same name, which are taken for compatibility.
@@ -89,11 +92,15 @@ class LinearEstimator(BaseEstimator):
     def _scores(self, X, reading: dict) -> np.ndarray:
         """A score for each row and each class or target."""
         check_is_fitted(self)
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "accept_large_sparse": True}
+        if not hasattr(self, "_models"):
+            # Weights that somebody else has set.
+            X = check_array(X, **checks)
+            return safe_sparse_dot(X, np.atleast_2d(self.coef_).T, dense_output=True) + self.intercept_
         model = self.model_
         if is_on_disk(X) or model.feature_names is not None:
             return model.scores(X, memory=self.memory, **reading)
         _no_reading(reading)
-        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "accept_large_sparse": True}
         # Files have as many features as were seen in them; others weigh nothing.
         X = check_array(X, **checks) if self._from_store else validate_data(self, X, reset=False, **checks)
         return model.scores(X).astype(np.result_type(X.dtype, self._dtype), copy=False)
@@ -101,7 +108,7 @@ class LinearEstimator(BaseEstimator):
     @property
     def model_(self) -> Model:
         """The model apart from the estimator: to save, to export, or to score files with."""
-        check_is_fitted(self)
+        check_is_fitted(self, "_models")
         return Model(self._models, self.coef_, self.intercept_, getattr(self, "classes_", None))
 
     def save(self, path) -> None:
@@ -109,8 +116,21 @@ class LinearEstimator(BaseEstimator):
         self.model_.save(path)
 
     def export(self, path, to: str = "json") -> None:
-        """Writes the model as other programs read it: ``"liblinear"``, ``"json"`` or ``"text"``."""
+        """Writes the model as other programs read it: ``"liblinear"``, ``"json"``, ``"text"``, ``"sql"``, ``"c"`` or ``"onnx"``."""
         self.model_.export(path, to)
+
+    def to_onnx(self) -> bytes:
+        """The model as a graph of ONNX in double precision: ``onnxruntime.InferenceSession(model.to_onnx())``.
+
+        Arrays have one input, ``features``; models of tables have one for each column. Outputs are ``label``, ``scores`` and ``probabilities``, or ``prediction``. For pipelines
+        there is :func:`towline.register_skl2onnx`.
+        """
+        return self.model_.to_onnx()
+
+    @property
+    def schema_(self) -> Schema | None:
+        """What the columns of the table are that it was fitted to; None for arrays and for rows of libsvm."""
+        return self.model_.schema
 
     def to_sklearn(self):
         """A fitted estimator of scikit-learn with the same predictions."""

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _native
 from ._rows import rows
+from ._tasks import as_task
 from ._train import Fit
 from .base import LinearEstimator
-from .frames import is_mixed, packed
+from .frames import is_table, packed
 from .model import winners
 from .store import is_on_disk
 
@@ -27,13 +28,16 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         A frame with columns of text, categories or dates is packed as ``towline.pack`` does it.
         Other keywords say how a file is read: ``label="clicked"`` and the rest of ``towline.pack``.
         """
-        if is_mixed(X):
+        if is_table(X, reading):
             with packed(X, y, sample_weight, self.memory, reading) as store:
                 self.fit(store)
             self._know_frame(X)
             if y is not None:
                 self.classes_ = self.classes_.astype(np.asarray(y).dtype)
             return self
+        return as_task(self, lambda: self._fit(X, y, sample_weight, reading), X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight, reading: dict):
         fit = self._new_fit()
         data, problem = self._prepared(X, y, sample_weight, reading)
         fit.train(data, problem)

@@ -7,11 +7,13 @@ model knows its columns, so that later frames are read by name. Frames of number
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from .schema import Schema
 from .store import pack
 
 LABEL, WEIGHT = "__label__", "__weight__"
@@ -25,6 +27,11 @@ def is_frame(data) -> bool:
 def is_mixed(data) -> bool:
     """Whether this is one with a column that is no number."""
     return is_frame(data) and any(not _is_number(kind) for kind in _kinds(data))
+
+
+def is_table(data, reading: dict) -> bool:
+    """Whether this is a frame that is packed: with a column that is no number, or with words on how to read it."""
+    return is_frame(data) and (bool(reading) or is_mixed(data))
 
 
 def without_index(data):
@@ -46,6 +53,9 @@ def packed(data, y, sample_weight, memory, reading: dict):
     if y is not None:
         added[LABEL] = _column(y, "y", data.shape[0])
         reading = {**reading, "label": LABEL}
+        if isinstance(reading.get("schema"), (str, os.PathLike, Schema)):
+            given = reading["schema"]
+            reading["schema"] = (given if isinstance(given, Schema) else Schema.read(given)).without_label()
     if sample_weight is not None:
         added[WEIGHT] = _column(sample_weight, "sample_weight", data.shape[0]).astype(float)
         reading = {**reading, "weight": WEIGHT}

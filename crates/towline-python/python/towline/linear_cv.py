@@ -1,4 +1,4 @@
-"""Lasso, elastic net and ridge regression whose strength is chosen by cross-validation."""
+"""Lasso and elastic net whose strength is chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from ._folds import mean_squared_errors, summed_squared_errors
+from ._folds import mean_squared_errors
+from ._routing import routed, router
 from ._rows import rows
-from .linear import Ridge, SparseRegressor, penalty_of
+from .linear import SparseRegressor, penalty_of
 from .sparse_paths import alpha_grid, enet_path, lasso_path
 from .store import is_on_disk
 
@@ -70,12 +71,16 @@ class ElasticNetCV(SparseRegressor):
     def _ratios(self) -> list[float]:
         return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]
 
-    def fit(self, X, y, sample_weight=None, **split_params):
-        """Finds the best alpha by folds, and fits to all rows with it. ``split_params``, such as ``groups``, go to the splitter."""
+    def get_metadata_routing(self):
+        """Where metadata goes: to the splitter."""
+        return router(self, check_cv(self.cv))
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Finds the best alpha by folds, and fits to all rows with it. ``params``, such as ``groups``, go to the splitter."""
         if is_on_disk(X):
             raise TypeError("folds are of arrays; for a file or a store there is towline.cv")
         X, y, sample_weight = self._arrays(X, y, sample_weight, {}, y_numeric=True)
-        folds = list(check_cv(self.cv).split(X, y, **split_params))
+        folds = list(check_cv(self.cv).split(X, y, **routed(self, "fit", sample_weight, params).split))
         ratios = self._ratios()
         grids = [self._grid(X, y, sample_weight, ratio) for ratio in ratios]
         problems = [
@@ -152,95 +157,3 @@ class LassoCV(ElasticNetCV):
 
     def _ratios(self) -> list[float]:
         return [1.0]
-
-
-class RidgeCV(Ridge):
-    """Ridge regression with ``alpha`` by cross-validation, with the parameters and attributes of ``sklearn.linear_model.RidgeCV``.
-
-    Without ``cv``, each row is left out once, by a formula; the score is the mean squared error. With ``cv``, alphas are compared by R² over the folds, all over the same rows.
-    ``alpha_``, ``best_score_`` and, with ``store_cv_results=True``, ``cv_results_`` are what was found. There is one target.
-    """
-
-    _several = False
-
-    def __init__(
-        self,
-        alphas=(0.1, 1.0, 10.0),
-        *,
-        fit_intercept=True,
-        cv=None,
-        store_cv_results=False,
-        max_iter=None,
-        tol=1e-4,
-        solver="auto",
-        positive=False,
-        random_state=None,
-        verbose=0,
-        memory=None,
-        callback=None,
-    ):
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.store_cv_results = store_cv_results
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.verbose = verbose
-        self.memory = memory
-        self.callback = callback
-
-    @property
-    def alpha(self) -> float:
-        """What :class:`Ridge` is fitted with."""
-        return getattr(self, "alpha_", 1.0)
-
-    def fit(self, X, y, sample_weight=None, **split_params):
-        """Finds the best alpha by folds, and fits to all rows with it. ``split_params``, such as ``groups``, go to the splitter."""
-        if is_on_disk(X):
-            raise TypeError("folds are of arrays; for a file or a store there is towline.cv")
-        X, y, sample_weight = self._arrays(X, y, sample_weight, {}, y_numeric=True)
-        alphas = [float(alpha) for alpha in np.atleast_1d(self.alphas)]
-        if not alphas or not all(np.isfinite(alpha) and alpha > 0 for alpha in alphas):
-            raise ValueError(f"alphas={self.alphas!r} has a number that is not above 0")
-        if self.cv is None:
-            scores = self._leave_one_out(X, y, sample_weight, alphas)
-        else:
-            scores = self._by_folds(X, y, sample_weight, alphas, split_params)
-        best = int(np.argmax(scores))
-        self.alpha_, self.best_score_ = alphas[best], float(scores[best])
-        return super().fit(X, y, sample_weight)
-
-    def _by_folds(self, X, y, sample_weight, alphas: list[float], split_params: dict) -> np.ndarray:
-        """Mean R² of each alpha."""
-        folds = list(check_cv(self.cv).split(X, y, **split_params))
-        problems = [{**self._constant(), "strength": alpha, "non_negative": self.positive} for alpha in alphas]
-        errors = summed_squared_errors(self, X, y, sample_weight, folds, problems)
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        spread = [np.average((y[test] - np.average(y[test], weights=weight[test])) ** 2, weights=weight[test]) for _, test in folds]
-        return (1.0 - errors / np.array(spread)[:, None]).mean(axis=0)
-
-    def _leave_one_out(self, X, y, sample_weight, alphas: list[float]) -> np.ndarray:
-        """The negative mean squared error of each alpha: ``r_i / (1 - h_i)`` is the error of row i by a model that has not seen it."""
-        if self.positive:
-            raise ValueError("positive=True needs folds: there is no formula for leaving rows out one by one; give cv=5")
-        table = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        root = np.sqrt(weight)
-        if self.fit_intercept:
-            table, centred = table - np.average(table, axis=0, weights=weight), y - np.average(y, weights=weight)
-        else:
-            centred = y
-        left, values, _ = np.linalg.svd(root[:, None] * table, full_matrices=False)
-        squares, along = values**2, left.T @ (root * centred)
-        constant = weight / weight.sum() if self.fit_intercept else 0.0
-        errors = np.empty((len(y), len(alphas)))
-        for place, alpha in enumerate(alphas):
-            shrink = squares / (squares + alpha)
-            residual = root * centred - left @ (shrink * along)
-            errors[:, place] = (residual / (1.0 - (left**2) @ shrink - constant)) ** 2
-        if self.store_cv_results:
-            self.cv_results_ = errors
-        return -errors.mean(axis=0)

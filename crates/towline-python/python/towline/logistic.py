@@ -66,11 +66,25 @@ class LogisticRegression(LinearClassifier):
         self.memory = memory
         self.callback = callback
 
+    def _refuse(self, l1_ratio: float, c: float) -> None:
+        """Names of scikit-learn's solvers are taken with their limits: programs that look for one rely on them."""
+        if self.solver not in self._their_solvers:
+            return
+        if self.solver not in ("liblinear", "saga") and l1_ratio > 0:
+            raise ValueError(f"Solver {self.solver} supports only 'l2' or None penalties, got l1_ratio={l1_ratio:g}; solver='auto' takes any")
+        if self.solver != "liblinear" and self.dual:
+            raise ValueError(f"Solver {self.solver} supports only dual=False, got dual=True")
+        if self.solver == "liblinear" and 0 < l1_ratio < 1:
+            raise ValueError("Only 'saga' solver supports elasticnet penalty, got solver=liblinear.")
+        if self.solver == "liblinear" and c == np.inf:
+            raise ValueError("penalty=None is not supported for the liblinear solver")
+
     def _problem(self) -> dict:
         choice(self, "multi_class", ("auto", "multinomial", "ovr"))
         if self.solver == "liblinear" and self.multi_class == "multinomial":
             raise ValueError("The 'liblinear' solver does not support multiclass classification.")
         c, ratio = self._strength()
+        self._refuse(ratio, c)
         problem = {"loss": "logistic", "bias": 0.0}
         return {**problem, "penalty": "none"} if c == np.inf else {**problem, "c": c, **penalty_of(1.0, ratio)}
 
@@ -122,13 +136,18 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X, **reading) -> np.ndarray:
         """The probability of each class, for each row."""
-        scores = self.decision_function(X, **reading)
-        if scores.ndim == 1:
-            chances = expit(scores)
-            return np.column_stack([1.0 - chances, chances])
-        if self.model_.multiclass == "softmax":
-            return softmax(scores, axis=1)
-        return normalize(expit(scores), norm="l1")
+        if len(self.classes_) > 2 and self._is_softmax():
+            return softmax(self.decision_function(X, **reading), axis=1)
+        return self._predict_proba_lr(X, **reading)
+
+    def _is_softmax(self) -> bool:
+        """Whether classes have one objective."""
+        return self.model_.multiclass == "softmax" if hasattr(self, "_models") else self.multi_class != "ovr"
+
+    def _predict_proba_lr(self, X, **reading) -> np.ndarray:
+        """Probabilities of each class against the rest; scikit-learn has them by this name."""
+        chances = expit(self.decision_function(X, **reading))
+        return np.column_stack([1.0 - chances, chances]) if chances.ndim == 1 else normalize(chances, norm="l1")
 
     def predict_log_proba(self, X, **reading) -> np.ndarray:
         """The logarithm of each probability."""

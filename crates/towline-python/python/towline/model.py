@@ -14,6 +14,7 @@ from ._rows import rows
 from ._size import size_bytes
 from ._sklearn import to_sklearn
 from .frames import without_index
+from .schema import Schema
 from .store import paths, reading_options
 
 #: Weights are kept sparse where a dense array would be more than this many times as large.
@@ -167,6 +168,16 @@ class Model:
     def export(self, path, to: str = "json") -> None:
         """Writes the model as other programs read it: ``"liblinear"``, ``"json"``, ``"text"``, ``"sql"``, ``"c"`` or ``"onnx"``."""
         self._one().export(os.fspath(path), to)
+
+    def to_onnx(self) -> bytes:
+        """The same as a graph of ONNX, in bytes."""
+        return self._one().export_bytes("onnx")
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the columns of its table are; None for arrays and for rows of libsvm."""
+        text = self._models[0].schema
+        return None if text is None else Schema._from_json(text)
 
     def _one(self) -> _native.Model:
         if len(self._models) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._check import number
 from ._rows import rows
@@ -64,13 +64,16 @@ class MultiTaskElasticNet(SparseRegressor):
             raise ValueError("l1_ratio=0 is Ridge for each target; use towline.Ridge")
         return alpha * ratio, alpha * (1.0 - ratio)
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Fits to a dense array and a table of targets, a column for each."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", multi_output=True, y_numeric=True)
         if y.ndim == 1:
             raise ValueError(f"For mono-task outputs, use {type(self).__name__[9:]}")
         norms, squares = self._strengths()
-        self._dtype, count = X.dtype.name, X.shape[0]
+        self._dtype, count = X.dtype.name, float(X.shape[0])
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            count = sample_weight.sum()
         names = [f"target {place}" for place in range(y.shape[1])]
         problem = {"penalty": "group", "strength": norms, "several": names, "c": 1.0 / count}
         if y.shape[1] == 1:
@@ -80,21 +83,25 @@ class MultiTaskElasticNet(SparseRegressor):
         if squares == 0:
             problem = {**problem, **self._constant()}
         else:
-            X, y = self._with_squares(X, y, count * squares)
+            X, y, sample_weight = self._with_squares(X, y, sample_weight, count * squares)
         fit = self._new_fit()
-        fit.train(rows(X, y if y.shape[1] > 1 else y[:, 0]), problem)
+        fit.train(rows(X, y if y.shape[1] > 1 else y[:, 0], sample_weight), problem)
         self._take(fit, from_store=False)
         self._say_more(fit)
         fit.finish()
         return self
 
-    def _with_squares(self, X, y, strength: float):
+    def _with_squares(self, X, y, sample_weight, strength: float):
         """Centred rows, and one for each feature that has nothing but it, and the target 0: its loss is the square of the weights."""
-        self._means = np.zeros(X.shape[1]), np.zeros(y.shape[1])
+        width = X.shape[1]
+        self._means = np.zeros(width), np.zeros(y.shape[1])
         if self.fit_intercept:
-            self._means = X.mean(axis=0, dtype=np.float64), y.mean(axis=0, dtype=np.float64)
-        table = np.vstack([X - self._means[0], np.sqrt(strength) * np.eye(X.shape[1])])
-        return np.ascontiguousarray(table), np.vstack([y - self._means[1], np.zeros((X.shape[1], y.shape[1]))])
+            X, y = X.astype(np.float64), y.astype(np.float64)
+            self._means = np.average(X, axis=0, weights=sample_weight), np.average(y, axis=0, weights=sample_weight)
+        table = np.vstack([X - self._means[0], np.sqrt(strength) * np.eye(width)])
+        targets = np.vstack([y - self._means[1], np.zeros((width, y.shape[1]))])
+        weights = None if sample_weight is None else np.concatenate([sample_weight, np.ones(width)])
+        return np.ascontiguousarray(table), targets, weights
 
     def _set_weights(self, width: int | None) -> list[str] | None:
         names = super()._set_weights(width)
@@ -111,6 +118,11 @@ class MultiTaskElasticNet(SparseRegressor):
         """Writes the model as other programs read it, if its intercept is in the model: not with squares in the penalty."""
         self._in_model()
         super().export(path, to)
+
+    def to_onnx(self) -> bytes:
+        """The model as a graph of ONNX, if its intercept is in the model: not with squares in the penalty."""
+        self._in_model()
+        return super().to_onnx()
 
     def _in_model(self) -> None:
         if self._means is not None:

@@ -78,3 +78,7 @@ class RidgeClassifier(LinearClassifier):
         self._take(fit, from_store=False)
         fit.finish([2.0 * (alpha or 1.0)] * len(fit.fitted))
         return self
+
+    def to_onnx(self) -> bytes:
+        """A model file has no words for a regression of each class; skl2onnx has."""
+        raise TypeError("RidgeClassifier is a regression for each class; towline.register_skl2onnx() lets skl2onnx convert it")

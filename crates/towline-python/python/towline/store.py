@@ -11,6 +11,7 @@ from typing import Any
 from . import _native
 from ._rows import rows
 from ._size import size_bytes
+from .schema import Schema, options_of, products
 
 #: How files are read unless something else is said; the words of ``towline pack``.
 READING: dict[str, Any] = {
@@ -24,6 +25,10 @@ READING: dict[str, Any] = {
     "category": [],
     "number": [],
     "text": {},
+    "column": {},
+    "interact": [],
+    "max_features": None,
+    "schema": None,
     "absent": None,
     "columns": "strict",
     "missing": [],
@@ -41,6 +46,11 @@ class Store(_native.Store):
     >>> store = towline.Store("reviews.tow")
     >>> store.rows, store.features
     """
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the columns of its table are; None for arrays and for rows of libsvm."""
+        return None if self.schema_json is None else Schema._from_json(self.schema_json)
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}, rows={self.rows}, features={self.features}, values={self.values})"
@@ -75,8 +85,9 @@ def pack(
     Fourier features for the kernel ``exp(-gamma |x - y|^2)``; ``rff_keep`` says whether the store holds their ``"values"``, or the rows that they are made from with the
     ``"seed"`` whenever a block is read. Other keywords say how
     files and frames are read, with the words of ``towline pack``: ``label``, ``weight``, ``group``, ``ignore``, ``category``, ``number``, ``text`` (a column, a list of them, or a
-    dictionary of columns and rules such as ``"words=1-2,min=5,max=100000"``), ``absent``, ``columns``, ``missing``, ``unlabelled``,
-    ``format``, ``index_base``, ``duplicates``, ``header``, ``delimiter``, ``precision``, ``threads``.
+    dictionary of columns and rules such as ``"words=1-2,min=5,max=100000"``), ``column`` (a dictionary of columns and rules such as ``"rare=5"``), ``interact`` (a list such as
+    ``["user*item"]``), ``max_features``, ``schema`` (a :class:`towline.Schema`, its file, or a dictionary of columns and rules such as ``"text, words=1-2"``), ``absent``, ``columns``, ``missing``,
+    ``unlabelled``, ``format``, ``index_base``, ``duplicates``, ``header``, ``delimiter``, ``precision``, ``threads``.
     """
     if (rff is None) != (gamma is None):
         raise ValueError("rff and gamma go together: how many features, and of which kernel")
@@ -102,12 +113,26 @@ def reading_options(given: dict) -> dict:
     unknown = sorted(set(given) - set(READING))
     if unknown:
         raise TypeError(f"{unknown[0]!r} is no way to read; use {', '.join(READING)}")
+    given = _with_schema(given)
     lists = {name: [given[name]] for name in ("ignore", "category", "number", "missing") if isinstance(given.get(name), str)}
     text = given.get("text", {})
     text = [text] if isinstance(text, str) else text
     lists["text"] = list(text.items()) if isinstance(text, dict) else [(name, "") for name in text]
+    lists["column"] = list(given.get("column", {}).items())
+    lists["interact"] = products(given.get("interact", []))
     columns = {name: str(given[name]) for name in ("label", "weight", "group", "index_base") if given.get(name) is not None}
     return {**READING, **given, **columns, **lists}
+
+
+def _with_schema(given: dict) -> dict:
+    """The same without ``schema=``, which other options say as well; what it says goes with what they say."""
+    if given.get("schema") is None or isinstance(given["schema"], str) and given["schema"].startswith("{"):
+        return given
+    said = options_of(given["schema"])
+    both = sorted(name for name in said if name != "schema" and given.get(name))
+    if both:
+        raise TypeError(f"schema= says what {both[0]!r} says; use one of them")
+    return {**given, "schema": None, **said}
 
 
 def is_on_disk(data) -> bool:

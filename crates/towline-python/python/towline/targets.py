@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ._rows import rows
+from ._tasks import as_task
 from ._train import Fit
 from .base import LinearEstimator
-from .frames import is_mixed, packed
+from .frames import is_table, packed
 from .store import is_on_disk
 
 
@@ -31,14 +32,17 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         A frame with columns of text, categories or dates is packed as ``towline.pack`` does it.
         Other keywords say how a file is read: ``label="price"`` and the rest of ``towline.pack``.
         """
-        if is_mixed(X):
+        if is_table(X, reading):
             with packed(X, y, sample_weight, self.memory, reading) as store:
                 self.fit(store)
             return self._know_frame(X)
+        return as_task(self, lambda: self._fit(X, y, sample_weight, reading), X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight, reading: dict):
         fit = self._new_fit()
         if is_on_disk(X):
             data, problem = self._prepared(X, y, sample_weight, reading)
-            fit.train(data, self._for_target(problem, 0))
+            self._minimise(fit, data, self._for_target(problem, 0), 0, None)
             self._take(fit, from_store=True, flat=True)
         else:
             checks = {"y_numeric": True, "multi_output": self._several}
@@ -46,7 +50,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             problem = self._on_arrays(X, sample_weight)
             self._check_targets(y.shape[1] if y.ndim == 2 else 1)
             for number, target in enumerate(y.T if y.ndim == 2 else [y]):
-                fit.train(rows(X, target, sample_weight), self._for_target(problem, number), number)
+                one = self._for_target(problem, number)
+                self._minimise(fit, rows(X, target, sample_weight), one, number, sample_weight)
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
             self._take(fit, from_store=False, flat=y.ndim == 1)
@@ -55,6 +60,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self._say_more(fit)
         fit.finish(self._factors(len(fit.fitted)))
         return self
+
+    def _minimise(self, fit: Fit, data, problem: dict, target: int, weights) -> None:
+        """Trains one target; ``weights`` are those of the rows of an array."""
+        fit.train(data, problem, target)
 
     def _prepared(self, X, y, sample_weight, reading: dict):
         """Rows or a store, and what is to be minimised on them."""
@@ -91,7 +100,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     def predict(self, X, **reading) -> np.ndarray:
         """The number of each row of an array or of a file."""
         scores = self._scores(X, reading)
-        return scores[:, 0] if self._flat else scores
+        return scores[:, 0] if np.ndim(self.coef_) == 1 or self._flat else scores
 
 
 def _averaged(problem: dict, total: float) -> dict:

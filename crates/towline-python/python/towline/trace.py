@@ -11,7 +11,11 @@ def load_trace(path):
     A pandas ``DataFrame`` if pandas is there, else a dictionary of lists.
     """
     with open(path, encoding="utf-8") as lines:
-        steps = [json.loads(line) for line in lines if line.strip()]
+        return as_table([json.loads(line) for line in lines if line.strip()])
+
+
+def as_table(steps: list[dict]):
+    """Steps as a table, a column for each fact that one of them has."""
     names = list(dict.fromkeys(name for step in steps for name in step))
     columns = {name: [step.get(name) for step in steps] for name in names}
     try:

@@ -86,7 +86,7 @@ impl Rules {
     }
 
     /// Makes the rules those of `column`. Rules for all columns are for those that they fit.
-    pub(crate) fn apply(&self, column: &mut ColumnSchema, is_for_all: bool) -> Result<(), String> {
+    pub fn apply(&self, column: &mut ColumnSchema, is_for_all: bool) -> Result<(), String> {
         let name = column.name.clone();
         let refuse = |rule: &str, fits: &str, kind: Kind| match is_for_all {
             true => Ok(()),

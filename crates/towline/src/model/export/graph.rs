@@ -61,6 +61,13 @@ impl Graph {
         name.to_string()
     }
 
+    /// An input of a row each, of any number of columns; it keeps its name.
+    pub fn matrix(&mut self, name: &str, of: Type) -> String {
+        self.known.insert(name.to_string());
+        self.inputs.push(typed(name, of, named("rows").message(1, Message::new().text(2, "columns"))));
+        name.to_string()
+    }
+
     /// Says that a value is an output, with this many columns, or none.
     pub fn output(&mut self, name: &str, of: Type, columns: &[i64]) {
         self.outputs.push(value(name, of, columns));
@@ -160,8 +167,16 @@ impl Graph {
 
 /// A value with a row for each row of the input.
 fn value(name: &str, of: Type, columns: &[i64]) -> Message {
-    let rows = Message::new().message(1, Message::new().text(2, "rows"));
-    let shape = columns.iter().fold(rows, |shape, &count| shape.message(1, Message::new().integer(1, count)));
+    let shape = columns.iter().fold(named("rows"), |shape, &count| shape.message(1, Message::new().integer(1, count)));
+    typed(name, of, shape)
+}
+
+/// A shape whose first dimension has a name in place of a size.
+fn named(dimension: &str) -> Message {
+    Message::new().message(1, Message::new().text(2, dimension))
+}
+
+fn typed(name: &str, of: Type, shape: Message) -> Message {
     let tensor = Message::new().integer(1, of as i64).message(2, shape);
     Message::new().text(1, name).message(2, Message::new().message(1, tensor))
 }

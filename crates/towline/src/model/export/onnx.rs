@@ -2,9 +2,9 @@
 //!
 //! Features with names come from one input per column, `[rows, 1]`: a column of numbers as doubles, truth values as 1
 //! and 0, where NaN is an absent cell; a column of text as strings, where an absent cell has no letters and a level
-//! that training has not seen counts 0. Feature numbers come from one matrix,
-//! `features`, whose column j is feature number j. Outputs are `label` for classes, `scores`, and `probabilities` where
-//! the model has them; numbers are `prediction`.
+//! that training has not seen counts 0. Feature numbers come from one matrix, `features`, whose column j is feature
+//! number j; it may have more columns. Outputs are `label` for classes, `scores`, and `probabilities` where the model
+//! has them; numbers are `prediction`.
 use std::io::Write;
 
 use super::columns::{self, Column};
@@ -52,20 +52,27 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Scores of a matrix of numbered features.
+/// Scores of a matrix of numbered features, of which the columns that have weights are taken: how many there are behind
+/// the last of them is not known.
 fn of_numbers(model: &Model, graph: &mut Graph) -> Result<String, ExportError> {
     let Features::Numbered(numbers) = &model.features else { return unknown("the features have names") };
-    let (width, outputs) = (numbers.last().map_or(1, |last| last.saturating_add(1)), model.outputs());
-    if width.saturating_mul(outputs as u64) > MOST_NUMBERS {
-        return unknown(format!("a matrix of ONNX cannot hold feature numbers up to {}", width - 1));
+    let outputs = model.outputs();
+    let last = numbers.last().copied().unwrap_or(0);
+    if i64::try_from(last).is_err() || numbers.len().saturating_mul(outputs) as u64 > MOST_NUMBERS {
+        return unknown(format!("a matrix of ONNX cannot hold {} features up to number {last}", numbers.len()));
     }
-    let mut weights = vec![0.0; width as usize * outputs];
-    for (i, &number) in numbers.iter().enumerate() {
-        weights[number as usize * outputs..][..outputs].copy_from_slice(model.weights_of(i));
+    let mut places: Vec<i64> = numbers.iter().map(|&number| number as i64).collect();
+    let mut weights: Vec<f64> = (0..numbers.len()).flat_map(|i| model.weights_of(i)).copied().collect();
+    if places.is_empty() {
+        // A product of nothing is not defined everywhere.
+        (places, weights) = (vec![0], vec![0.0; outputs]);
     }
-    let input = graph.input("features", Type::Double, width as i64);
-    let weights = graph.doubles("weights", &[width as i64, outputs as i64], &weights);
-    Ok(graph.node("MatMul", &[input, weights], "of features"))
+    let input = graph.matrix("features", Type::Double);
+    let count = places.len() as i64;
+    let places = graph.integers("feature numbers", &places);
+    let taken = graph.node_with("Gather", &[input, places], "features taken", |node| node.integer("axis", 1));
+    let weights = graph.doubles("weights", &[count, outputs as i64], &weights);
+    Ok(graph.node("MatMul", &[taken, weights], "of features"))
 }
 
 /// Scores of the columns of a table, to be added up.
