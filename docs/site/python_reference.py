@@ -7,9 +7,9 @@ import textwrap
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "crates/towline-python/python/towline"
 GROUPS = [
     ("Classification", ["LinearSVC", "LogisticRegression", "LogisticRegressionCV", "RidgeClassifier", "RampSVC", "StreamClassifier"]),
-    ("Regression", ["Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR", "QuantileRegressor", "GroupLasso",
-                    "MultiTaskLasso", "MultiTaskElasticNet", "lasso_path", "enet_path"]),
-    ("Files, models, validation", ["pack", "Store", "cv", "read_model", "Model", "load_trace", "StoreError"]),
+    ("Regression", ["Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR", "HuberRegressor", "QuantileRegressor", "GroupLasso",
+                    "MultiTaskLasso", "MultiTaskElasticNet", "StreamRegressor", "lasso_path", "enet_path"]),
+    ("Files, models, validation", ["pack", "Store", "Schema", "cv", "read_model", "Model", "History", "TraceFile", "load_trace", "StoreError"]),
 ]
 
 

@@ -4,6 +4,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import towline
+from towline.stream import Stream
 
 # Two checks compare fits of the same objective on differently written data to seven digits. The objective has to be closed to
 # rounding for that, which the default tolerance is not meant for.
@@ -36,8 +37,13 @@ CLASSES = [
 SETTINGS = {towline.LogisticRegressionCV: {"cv": 3}}
 
 
-@parametrize_with_checks([estimator(**SETTINGS.get(estimator, {})) for estimator in CLASSES])
+def expected_failures(estimator) -> dict[str, str]:
+    """A stream sees rows once, one after the other: two copies of a row are not one of weight 2, as in SGDClassifier."""
+    return dict.fromkeys(NEED_EXACT, "rows are seen once") if isinstance(estimator, Stream) else {}
+
+
+@parametrize_with_checks([estimator(**SETTINGS.get(estimator, {})) for estimator in CLASSES], expected_failed_checks=expected_failures)
 def test_check(estimator, check):
-    if check.func.__name__ in NEED_EXACT:
+    if check.func.__name__ in NEED_EXACT and not isinstance(estimator, Stream):
         estimator = clone(estimator).set_params(**EXACT)
     check(estimator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -55,3 +56,11 @@ def seed(random_state) -> int:
     if isinstance(random_state, (Integral, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def levels_to_caller() -> int:
+    """How far above the caller of this function the first one is that is not of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__ + "."):
+        level, frame = level + 1, frame.f_back
+    return level

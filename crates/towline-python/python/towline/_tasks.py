@@ -19,7 +19,7 @@ except ImportError:  # scikit-learn before 1.9 has none
 
 def has_listeners(estimator) -> bool:
     """Whether somebody wants to know of a fit."""
-    return with_callbacks is not None and (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"))
+    return with_callbacks is not None and bool(getattr(estimator, "_skl_callbacks", None))
 
 
 def as_task(estimator, fit: Callable, X, y, sample_weight):
@@ -31,7 +31,8 @@ def as_task(estimator, fit: Callable, X, y, sample_weight):
     def task(estimator):
         # What an earlier fit has left would go into copies.
         estimator.__dict__.pop("_models", None)
-        context = estimator._init_callback_context(max_subtasks=max(estimator.max_iter or 1, 1) + 1)
+        # Several targets, or trials of a scale, have as many steps each.
+        context = estimator._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=estimator, **facts)
         estimator._task_facts = facts
         try:
@@ -87,16 +88,19 @@ class Steps:
         """Ends the task that has been begun."""
         self.current.call_on_fit_task_end(estimator=self.estimator)
 
-    def _attributes(self, models: list[np.ndarray]) -> dict:
-        """``coef_`` and ``intercept_`` of weights by column, those of the constant feature last, classes of one model side by side."""
-        width, bias = self.estimator.n_features_in_, self.problem.get("bias", 0.0)
-        tables = [np.reshape(weights, (width + 1, -1)) if len(weights) % (width + 1) == 0 else np.vstack(
-            [np.reshape(weights, (width, -1)), np.zeros(len(weights) // width)]) for weights in models]
-        table = np.hstack(tables).T
-        coef, intercept = table[:, :-1].copy(), bias * table[:, -1]
+    def _attributes(self, models: list[np.ndarray]) -> dict | None:
+        """``coef_`` and ``intercept_`` of weights by column, those of the constant feature last, classes of one model side by side.
+
+        None where classes are trained one after the other: those of the others are not known then.
+        """
+        width = self.estimator.n_features_in_ + 1
+        table = np.hstack([np.reshape(weights, (width, -1)) for weights in models]).T
+        coef, intercept = table[:, :-1].copy(), self.problem["bias"] * table[:, -1]
         classes = getattr(self.estimator, "classes_", None)
         if classes is not None and len(classes) == 2 and len(coef) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        if classes is not None and len(coef) != (1 if len(classes) == 2 else len(classes)):
+            return None
         if classes is None and len(coef) == 1:
             return {"coef_": coef[0], "intercept_": intercept[0]}
         return {"coef_": coef, "intercept_": intercept}

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._check import choice, number, seed, threads, whole
+from ._check import choice, levels_to_caller, number, seed, threads, whole
 from ._size import size_bytes
 from ._tasks import steps
 from .progress import reporting
@@ -156,7 +156,7 @@ class Fit:
                 f"{estimator.gap_:.2e}, above tol={self.tolerance:g}: its objective is at most that part above the "
                 f"optimum. Increase max_iter or tol{scale}. {_failed(estimator, self.asked, estimator.n_iter_)}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_caller(),
             )
 
 

@@ -148,11 +148,12 @@ class Search:
 
     def _next(self, last: Trial) -> float:
         """A scale whose spread is likely to be 1."""
+        # As long as few rows are outliers, the spread falls like 1/σ²; a little more encloses the zero, and then more and more.
+        beyond = BEYOND ** min(2.0 ** len(self.runs), 100.0)
         if self.below is None:
-            # As long as few rows are outliers, the spread falls like 1/σ²; a little more encloses it.
-            return max(LEAST_SCALE, last.scale * max(1.0 / STRIDE, math.sqrt(last.spread) / BEYOND))
+            return max(LEAST_SCALE, last.scale * max(1.0 / STRIDE, math.sqrt(last.spread) / beyond))
         if self.above is None:
-            return min(STRIDE * last.scale, max(BEYOND * math.sqrt(last.spread) * last.scale, last.size))
+            return last.scale * min(STRIDE, max(beyond * math.sqrt(last.spread), last.size / last.scale))
         a, b = math.log(self.below.scale), math.log(self.above.scale)
         high, low = math.log(self.below.spread), math.log(max(self.above.spread, 1e-300))
         zero = a + (b - a) * min(0.99, max(0.01, high / (high - low)))

@@ -8,9 +8,9 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from ._check import choice, number, whole
+from ._check import choice, levels_to_caller, number, whole
 from ._train import Fit
-from .targets import LinearRegressor
+from .targets import FEW_FEATURES, LinearRegressor
 
 
 def penalty_of(strength: float, l1_ratio: float) -> dict:
@@ -75,6 +75,10 @@ class Ridge(LinearRegressor):
         if self.positive and self.solver not in ("auto", "lbfgs", *OUR_SOLVERS):
             raise ValueError(f"solver='{self.solver}' does not support positive fitting. Please set the solver to 'auto' or 'lbfgs'")
         return {**self._constant(), "non_negative": self.positive}
+
+    def _can_share(self, X, targets: int) -> bool:
+        is_one = targets > 1 and len(set(self._alphas)) == 1 and self._alphas[0] > 0
+        return is_one and not self.positive and self.solver in ("auto", *self._their_solvers) and X.shape[1] <= FEW_FEATURES
 
     def _for_target(self, problem: dict, target: int) -> dict:
         # The library's own penalty is ½‖w‖²: alpha goes to the other side.
@@ -291,7 +295,7 @@ def _check_gram(gram: np.ndarray, X, fit_intercept: bool) -> None:
         raise ValueError("Gram matrix passed in via 'precompute' parameter did not pass validation: it is not that of X")
     if not is_near[0]:
         message = "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix."
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warnings.warn(message, UserWarning, stacklevel=levels_to_caller())
 
 
 #: Names that are no solver of scikit-learn.

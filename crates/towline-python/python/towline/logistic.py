@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
 
-from ._check import choice, number
+from ._check import choice, levels_to_caller, number
 from .classes import LinearClassifier
 from .linear import penalty_of
 
@@ -92,13 +93,13 @@ class LogisticRegression(LinearClassifier):
         """C and the share of the l1 penalty, also if they are said with the older word ``penalty``."""
         penalty = choice(self, "penalty", ("deprecated", "l1", "l2", "elasticnet", None))
         if penalty is None and self.C != 1.0:
-            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning, stacklevel=4)
+            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning, stacklevel=levels_to_caller())
         c = np.inf if self.C == np.inf or penalty is None else number(self, "C")
         ratio = {"l1": 1.0, "l2": 0.0}.get(penalty)
         if self.l1_ratio is None and penalty == "elasticnet":
             raise ValueError("penalty='elasticnet' needs an l1_ratio from 0 to 1")
         if self.l1_ratio is None:
-            warnings.warn("'l1_ratio=None' was deprecated in scikit-learn 1.8; use 0", FutureWarning, stacklevel=4)
+            warnings.warn("'l1_ratio=None' was deprecated in scikit-learn 1.8; use 0", FutureWarning, stacklevel=levels_to_caller())
             return c, 0.0 if ratio is None else ratio
         given = number(self, "l1_ratio", above=False, most=1.0)
         if ratio is None:
@@ -106,7 +107,7 @@ class LogisticRegression(LinearClassifier):
         if given not in (0.0, ratio):
             used = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
             message = f"Inconsistent values: penalty={penalty} with l1_ratio={self.l1_ratio}. {used}"
-            warnings.warn(message, UserWarning, stacklevel=4)
+            warnings.warn(message, UserWarning, stacklevel=levels_to_caller())
         return c, ratio
 
     def _for_classes(self, problem: dict) -> dict:
@@ -136,6 +137,7 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X, **reading) -> np.ndarray:
         """The probability of each class, for each row."""
+        check_is_fitted(self)
         if len(self.classes_) > 2 and self._is_softmax():
             return softmax(self.decision_function(X, **reading), axis=1)
         return self._predict_proba_lr(X, **reading)

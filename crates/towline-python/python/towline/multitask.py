@@ -8,6 +8,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ._check import number
 from ._rows import rows
 from .linear import SparseRegressor
+from .targets import several
 
 
 class MultiTaskElasticNet(SparseRegressor):
@@ -74,8 +75,7 @@ class MultiTaskElasticNet(SparseRegressor):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             count = sample_weight.sum()
-        names = [f"target {place}" for place in range(y.shape[1])]
-        problem = {"penalty": "group", "strength": norms, "several": names, "c": 1.0 / count}
+        problem = {"penalty": "group", "strength": norms, **several(y.shape[1]), "c": 1.0 / count}
         if y.shape[1] == 1:
             # The norm of one weight is its size.
             problem = {"penalty": "l1", "strength": norms, "c": 1.0 / count}

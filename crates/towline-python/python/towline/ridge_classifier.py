@@ -11,6 +11,7 @@ from ._rows import rows
 from ._train import Fit
 from .classes import LinearClassifier
 from .store import is_on_disk
+from .targets import FEW_FEATURES, several
 
 
 class RidgeClassifier(LinearClassifier):
@@ -71,13 +72,21 @@ class RidgeClassifier(LinearClassifier):
         penalty = {"c": 1.0 / alpha} if alpha > 0 else {"penalty": "none"}
         problem = {**self._constant(), **penalty, "non_negative": self.positive}
         places = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        for target, place in enumerate(places):
-            fit.train(rows(X, np.where(codes == place, 1.0, -1.0), sample_weight), problem, target)
+        sides = [np.where(codes == place, 1.0, -1.0) for place in places]
+        if self._can_share(X, alpha, len(sides)):
+            problem, sides = {**problem, **several(len(sides))}, [np.column_stack(sides)]
+        for target, side in enumerate(sides):
+            fit.train(rows(X, side, sample_weight), problem, target)
             if fit.raised is not None:
                 raise fit.raised
         self._take(fit, from_store=False)
         fit.finish([2.0 * (alpha or 1.0)] * len(fit.fitted))
         return self
+
+    def _can_share(self, X, alpha: float, targets: int) -> bool:
+        """Whether normal equations serve all classes."""
+        is_plain = targets > 1 and alpha > 0 and not self.positive and self.solver in ("auto", *self._their_solvers)
+        return is_plain and X.shape[1] <= FEW_FEATURES
 
     def to_onnx(self) -> bytes:
         """A model file has no words for a regression of each class; skl2onnx has."""

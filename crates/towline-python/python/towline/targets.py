@@ -49,7 +49,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             X, y, sample_weight = self._arrays(X, y, sample_weight, reading, **checks)
             problem = self._on_arrays(X, sample_weight)
             self._check_targets(y.shape[1] if y.ndim == 2 else 1)
-            for number, target in enumerate(y.T if y.ndim == 2 else [y]):
+            together = y.ndim == 2 and self._can_share(X, y.shape[1])
+            if together:
+                self._minimise(fit, rows(X, y, sample_weight), {**self._for_target(problem, 0), **several(y.shape[1])}, 0, sample_weight)
+            for number, target in enumerate([] if together else y.T if y.ndim == 2 else [y]):
                 one = self._for_target(problem, number)
                 self._minimise(fit, rows(X, target, sample_weight), one, number, sample_weight)
                 if fit.raised is not None and y.ndim == 2:
@@ -79,6 +82,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
         return _averaged(self._problem(X.shape[1]), total if self._mean else 1.0)
 
+    def _can_share(self, X, targets: int) -> bool:
+        """Whether all targets are one problem, which takes one scan of the rows."""
+        return False
+
     def _for_target(self, problem: dict, number: int) -> dict:
         """The problem of one of several targets."""
         return problem
@@ -101,6 +108,15 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """The number of each row of an array or of a file."""
         scores = self._scores(X, reading)
         return scores[:, 0] if np.ndim(self.coef_) == 1 or self._flat else scores
+
+
+#: Features up to which normal equations serve all targets.
+FEW_FEATURES = 1000
+
+
+def several(targets: int) -> dict:
+    """The part of a problem that says that rows have several targets."""
+    return {"several": [f"target {place}" for place in range(targets)]}
 
 
 def _averaged(problem: dict, total: float) -> dict:
