@@ -101,9 +101,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             // Of two classes, the second says it all.
             write_numbers(&mut out, if row.scores.len() == 1 { &probabilities[1..] } else { &probabilities })?;
         } else if let Some(sides) = &sides {
-            writeln!(out, "{}", sides.label(chances, row.scores[0]))?;
+            write_line(&mut out, sides.label(chances, row.scores[0]))?;
         } else {
-            writeln!(out, "{}", label(&objective.targets, row.scores))?;
+            write_line(&mut out, &label(&objective.targets, row.scores))?;
         }
         anyhow::Ok(())
     })?;
@@ -210,6 +210,11 @@ impl Sides {
         };
         &self.names[if of_positive > self.threshold { self.positive } else { 1 - self.positive }]
     }
+}
+
+fn write_line(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")
 }
 
 /// A line, with a blank between numbers.

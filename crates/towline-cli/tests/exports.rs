@@ -22,6 +22,14 @@ fn table() -> String {
     text
 }
 
+/// Rules of which more is made than numbers and levels: powers, rare levels, bins, and products of all of them.
+const RULES: [&str; 4] = [
+    "--multiclass softmax --column age:powers=3,impute=median --column *:rare=100",
+    "--loss logistic --column *:bins=2.5/30/60",
+    "--loss logistic --interact 2*3 --interact 2*4 --interact 4*5 --interact 4*3",
+    "--multiclass softmax --column 2:bins=30/50 --interact 2*4 --interact 3*2",
+];
+
 /// A bench with the table, a model `m.towm` of it, and the scores that the model gives.
 fn trained(options: &str) -> (Workbench, Vec<Vec<f64>>) {
     let bench = Workbench::new();
@@ -81,7 +89,8 @@ for row in found[0]:
 
 #[test]
 fn sql_scores_rows_in_a_database() {
-    for options in ["--loss logistic", "--positive b --loss hinge", "--multiclass softmax"] {
+    let options = ["--loss logistic", "--positive b --loss hinge", "--multiclass softmax"];
+    for options in options.into_iter().chain(RULES) {
         let (bench, scores) = trained(options);
         bench.ok("export m.towm --to sql -o m.sql");
         let printed = run(python().current_dir(bench.path("")).arg("-"), DATABASE);
@@ -192,6 +201,19 @@ int main(void) {
 }
 
 #[test]
+fn a_c_header_tells_what_features_are_made_of() {
+    let (bench, _) = trained("--loss logistic --column age:powers=2 --column *:rare=100");
+    let text = bench.ok("export m.towm --to c");
+    assert!(text.contains("/* \"age^2\" is power 2 of \"age\""), "{text}");
+    assert!(text.contains("is 1 where \"says \\\"hi\\\"\" is there, and none of these. */\n"), "{text}");
+    assert!(text.contains("static const char *const towline_levels_4[2] = {\n    \"no\", NULL,\n};"), "{text}");
+    let (bench, _) = trained("--loss logistic --column age:bins=30/50 --interact age*town");
+    let text = bench.ok("export m.towm --to c");
+    assert!(text.contains("/* \"age=30..50\" is 1 where \"age\" is from 3e1 below 5e1. */"), "{text}");
+    assert!(text.contains("/* \"age*town\": "), "{text}");
+}
+
+#[test]
 fn liblinear_has_a_table_of_names_beside_it() {
     let (bench, _) = trained("--positive b --loss logistic");
     let refused = bench.run("export m.towm --to liblinear");
@@ -221,6 +243,11 @@ fn what_cannot_be_said_is_refused() {
     for format in ["sql", "c"] {
         let said = bench.run(&format!("export m.towm --to {format}"));
         assert!(said.code == Some(1) && said.stderr.contains("unit length"), "{said:?}");
+    }
+    let (bench, _) = trained("--loss logistic --column town:hash=3");
+    for format in ["sql", "c"] {
+        let said = bench.run(&format!("export m.towm --to {format}"));
+        assert!(said.code == Some(1) && said.stderr.contains("no hash function for column 'town'"), "{said:?}");
     }
 }
 
@@ -268,7 +295,10 @@ fn onnx_scores_rows() {
         ("--positive b --loss logistic", true),
         ("--multiclass softmax", true),
         ("--loss hinge --calibrate 3", true),
-    ] {
+    ]
+    .into_iter()
+    .chain(RULES.map(|rules| (rules, true)))
+    {
         let (bench, scores) = trained(options);
         bench.ok("export m.towm --to onnx -o m.onnx");
         let reading = "";

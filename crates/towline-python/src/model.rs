@@ -54,9 +54,10 @@ impl Model {
         let scores = py.detach(|| -> PyResult<Vec<f64>> {
             let scorer = Scorer::new(&self.model, &budget).or_raise()?;
             let mut source = mapped(self.model.header.fourier, open(&budget)?, &budget).or_raise()?;
-            let (mut batch, mut scores) = (RowBatch::default(), Vec::new());
+            let (mut batch, mut places, mut scores) = (RowBatch::default(), Vec::new(), Vec::new());
             while source.next_batch(&mut batch).or_raise()? {
-                scorer.score(&batch, 0..batch.rows(), &mut scores);
+                scorer.look_up(&batch, &mut places);
+                scorer.score(&batch, &places, 0..batch.rows(), &mut scores);
                 Python::attach(|py| py.check_signals())?;
             }
             Ok(scores)

@@ -48,6 +48,12 @@ struct FromInput<'a> {
     /// Values of features that training has not seen.
     unseen: u64,
     batch: RowBatch,
+    /// Where the weights of its names are.
+    places: Vec<u32>,
+    /// The classes of its labels, where those are text.
+    classes: Vec<Option<usize>>,
+    /// The last label that is a number, and its class: most rows have one of a few.
+    last: (f64, Option<usize>),
     /// The next row of the batch.
     next: usize,
     /// Rows that have scores end here.
@@ -100,9 +106,11 @@ impl<'a> Scores<'a> {
                  in training"
             ));
         }
-        let (batch, scores, by_schema) = (RowBatch::default(), Vec::new(), model.header.schema.is_some());
-        let rows =
-            Source::Input(Box::new(FromInput { scorer, source, by_schema, unseen: 0, batch, next: 0, end: 0, scores }));
+        let (batch, by_schema) = (RowBatch::default(), model.header.schema.is_some());
+        let (scores, places, classes, last) = (Vec::new(), Vec::new(), Vec::new(), (f64::NAN, None));
+        let (unseen, next, end) = (0, 0, 0);
+        let rows = FromInput { scorer, source, by_schema, unseen, batch, places, classes, last, next, end, scores };
+        let rows = Source::Input(Box::new(rows));
         Ok(Scores { targets, outputs, rows })
     }
 
@@ -166,22 +174,30 @@ impl FromInput<'_> {
                     return Ok(None);
                 }
                 (self.next, self.end) = (0, 0);
-                self.unseen += self.scorer.unseen(&self.batch);
+                self.scorer.look_up(&self.batch, &mut self.places);
+                self.unseen += self.scorer.unseen(&self.batch, &self.places);
+                let named = |name: &[u8]| class_named(targets, std::str::from_utf8(name).ok()?);
+                self.classes.clear();
+                self.classes.extend(self.batch.classes.iter().map(named));
             }
             // Many classes have many scores, and rows may be short.
             let part = (SCORES_AT_ONCE / outputs).max(1);
             self.end = self.batch.rows().min(self.next + part);
             self.scores.clear();
-            self.scorer.score(&self.batch, self.next..self.end, &mut self.scores);
+            self.scorer.score(&self.batch, &self.places, self.next..self.end, &mut self.scores);
         }
         let row = self.next;
         self.next += 1;
         let label = self.batch.labels[row];
-        let class = match self.batch.classes.is_empty() {
-            true => class_of(targets, label),
-            false if label >= 0.0 => std::str::from_utf8(self.batch.classes.get(label as usize))
-                .ok()
-                .and_then(|name| class_named(targets, name)),
+        let class = match self.classes.is_empty() {
+            true if label.is_nan() => None,
+            true => {
+                if self.last.0 != label {
+                    self.last = (label, class_of(targets, label));
+                }
+                self.last.1
+            }
+            false if label >= 0.0 => self.classes.get(label as usize).copied().flatten(),
             false => None,
         };
         let from_end = (self.end - row) * outputs;
@@ -322,7 +338,10 @@ impl Iterator for Predictions<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let targets = self.0.targets;
         let found = self.0.next_row().transpose()?;
-        Some(found.map(|row| Prediction { label: predict::label(targets, row.scores), scores: row.scores.to_vec() }))
+        Some(found.map(|row| Prediction {
+            label: predict::label(targets, row.scores).into_owned(),
+            scores: row.scores.to_vec(),
+        }))
     }
 }
 
@@ -361,7 +380,7 @@ impl Model {
         batch.values.extend(row.iter().map(|&(_, value)| value));
         batch.end_row(0.0);
         let mut scores = Vec::new();
-        Scorer::new(self, &Budget::unlimited())?.score(&batch, 0..1, &mut scores);
+        Scorer::new(self, &Budget::unlimited())?.score(&batch, &[], 0..1, &mut scores);
         Ok(scores)
     }
 }

@@ -35,6 +35,9 @@ enum Lookup<'a> {
     Names(&'a [String], HashTable<u32>),
 }
 
+/// The place of a name that has no weight.
+const NO_PLACE: u32 = u32::MAX;
+
 /// A table is used while it is at most this many times as large as the list of weights.
 const TABLE_RATIO: u64 = 16;
 
@@ -101,7 +104,8 @@ impl<'a> Scorer<'a> {
 
     fn weights_at(&self, place: Option<u32>) -> Option<&[f64]> {
         let outputs = self.outputs();
-        self.weights.get(place? as usize * outputs..)?.get(..outputs)
+        let begin = (place? as usize).checked_mul(outputs)?;
+        self.weights.get(begin..)?.get(..outputs)
     }
 
     /// Where the weights of a feature number are.
@@ -129,34 +133,62 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// How many of the values of a batch belong to features that training has not seen, if the model knows that: where
-    /// some features have no weight, it has forgotten them.
-    pub fn unseen(&self, batch: &RowBatch) -> u64 {
-        if !self.has_all {
-            return 0;
-        }
-        let unseen: Vec<bool> = batch.names.iter().map(|name| self.place_of_name(name).is_none()).collect();
-        batch.keys.iter().filter(|&&key| unseen.get(key as usize) == Some(&true)).count() as u64
+    /// Replaces `places` by where the weights of the names of a batch are, to be found once for all of its rows.
+    pub fn look_up(&self, batch: &RowBatch, places: &mut Vec<u32>) {
+        places.clear();
+        places.extend(batch.names.iter().map(|name| self.place_of_name(name).unwrap_or(NO_PLACE)));
     }
 
-    /// Appends the scores of these rows of `batch` to `scores`, one per output, side by side.
-    pub fn score(&self, batch: &RowBatch, rows: Range<usize>, scores: &mut Vec<f64>) {
-        let by_name: Vec<Option<u32>> = batch.names.iter().map(|name| self.place_of_name(name)).collect();
-        let named = !by_name.is_empty();
-        let place = |key: u64| if named { by_name[key as usize] } else { self.place_of_number(key) };
-        let mut sums = vec![0.0; self.outputs()];
-        for i in rows {
+    /// How many of the values of a batch belong to features that training has not seen, if the model knows that: where
+    /// some features have no weight, it has forgotten them.
+    pub fn unseen(&self, batch: &RowBatch, places: &[u32]) -> u64 {
+        if !self.has_all || !places.contains(&NO_PLACE) {
+            return 0;
+        }
+        batch.keys.iter().filter(|&&key| places.get(key as usize) == Some(&NO_PLACE)).count() as u64
+    }
+
+    /// Appends the scores of these rows of `batch` to `scores`, one per output, side by side. Where features have names,
+    /// `places` is what [`Scorer::look_up`] found.
+    pub fn score(&self, batch: &RowBatch, places: &[u32], rows: Range<usize>, scores: &mut Vec<f64>) {
+        match places.is_empty() {
+            true => self.score_by(batch, rows, scores, |key| self.place_of_number(key)),
+            false => self.score_by(batch, rows, scores, |key| places.get(key as usize).copied()),
+        }
+    }
+
+    #[inline(always)]
+    fn score_by(
+        &self,
+        batch: &RowBatch,
+        rows: Range<usize>,
+        scores: &mut Vec<f64>,
+        place: impl Fn(u64) -> Option<u32>,
+    ) {
+        let outputs = self.outputs();
+        let begin = scores.len();
+        scores.resize(begin + rows.len() * outputs, 0.0);
+        for (i, sums) in rows.zip(scores[begin..].chunks_exact_mut(outputs)) {
             let range = batch.range(i);
-            sums.fill(0.0);
             let mut sq_norm = 0.0;
-            for (&key, &value) in batch.keys[range.clone()].iter().zip(&batch.values[range]) {
-                if let Some(weights) = self.weights_at(place(key)) {
-                    sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
+            let values = batch.keys[range.clone()].iter().zip(&batch.values[range]);
+            // One output is by far the most usual, and a sum in a register is faster than one in memory.
+            if let [sum] = sums {
+                for (&key, &value) in values {
+                    let weight = place(key).and_then(|place| self.weights.get(place as usize)).copied();
+                    *sum += weight.unwrap_or(0.0) * value;
+                    sq_norm += value * value;
                 }
-                sq_norm += value * value;
+            } else {
+                for (&key, &value) in values {
+                    if let Some(weights) = self.weights_at(place(key)) {
+                        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
+                    }
+                    sq_norm += value * value;
+                }
             }
             let length = if self.unit_rows && sq_norm > 0.0 { f64::sqrt(sq_norm) } else { 1.0 };
-            scores.extend(sums.iter().zip(&self.intercepts).map(|(sum, intercept)| sum / length + intercept));
+            sums.iter_mut().zip(&self.intercepts).for_each(|(sum, intercept)| *sum = *sum / length + intercept);
         }
     }
 
@@ -201,10 +233,12 @@ pub fn class(scores: &[f64]) -> usize {
 }
 
 /// The predicted label, or numbers with blanks between them.
-pub fn label(targets: &Targets, scores: &[f64]) -> String {
+pub fn label<'t>(targets: &'t Targets, scores: &[f64]) -> Cow<'t, str> {
     match targets {
-        Targets::Numbers | Targets::Several { .. } => scores.iter().map(f64::to_string).collect::<Vec<_>>().join(" "),
-        _ => targets.names()[class(scores)].clone(),
+        Targets::Numbers | Targets::Several { .. } => {
+            scores.iter().map(f64::to_string).collect::<Vec<_>>().join(" ").into()
+        }
+        _ => targets.names()[class(scores)].as_str().into(),
     }
 }
 

@@ -116,6 +116,12 @@ impl ColumnSchema {
         (2..=most).map(move |power| (power, format!("{}^{power}", self.name)))
     }
 
+    /// The level of the bin with this place, below the edge with the same place: `18..35`, open at both ends.
+    pub fn bin_name(&self, place: usize) -> String {
+        let edge = |at: Option<usize>| at.and_then(|at| self.bins.get(at)).map_or(String::new(), f64::to_string);
+        format!("{}..{}", edge(place.checked_sub(1)), edge(Some(place)))
+    }
+
     /// The name of the number that this column becomes, if it becomes one.
     pub fn number_feature(&self) -> Option<String> {
         match self.kind {
@@ -327,6 +333,12 @@ impl Schema {
                 if !column.kind.is_number() && !matches!(column.kind, Kind::Category | Kind::Empty) {
                     let noun = column.kind.noun();
                     return Err(format!("numbers and categories are multiplied, and column '{name}' holds {noun}"));
+                }
+                if column.rare.is_some() {
+                    // Which levels are rare is known when all rows have been read, and their products are made before.
+                    return Err(format!(
+                        "column '{name}' is multiplied, so that 'rare' comes too late; 'hash' does not"
+                    ));
                 }
             }
             let product = format!("{}*{}", pair[0], pair[1]);

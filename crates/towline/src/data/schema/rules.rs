@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Absent, ColumnSchema, Kind};
+use super::{Absent, ColumnSchema, Kind, TextUnit};
 
 /// What stands for an absent number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +124,9 @@ impl Rules {
             true => {}
         }
         match column.kind {
+            Kind::Text(rule) if rule.unit == TextUnit::Characters && !self.stop.is_empty() => {
+                refuse("stop", "texts that are cut into words", column.kind)?;
+            }
             Kind::Text(_) => column.stop.extend(self.stop.iter().cloned()),
             kind if !self.stop.is_empty() => refuse("stop", "texts", kind)?,
             _ => {}

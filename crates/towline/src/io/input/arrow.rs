@@ -5,7 +5,8 @@
 //! | integers, floats, decimals, booleans | the number; booleans are 0 and 1 |
 //! | dates, timestamps | what a [date](crate::schema) becomes; as a label, days or seconds since 1970-01-01 (UTC) |
 //! | times of day, durations | seconds |
-//! | strings, dictionaries of strings | `column=text` with value 1 |
+//! | strings | what their first rows look like (`looking.rs`): `column=text` with value 1, dates, amounts, texts to read |
+//! | dictionaries of strings | `column=text` with value 1 |
 //! | lists of numbers | `column[0]`, `column[1]`, … |
 //! | lists of `{index, value}`, also `{indices, values}` or `{key, value}`; maps | `column[index]` |
 //! | two columns of lists, `X_indices` and `X_values` | `X[index]` |
@@ -26,6 +27,7 @@ mod footer;
 mod guard;
 mod ipc;
 mod lists;
+mod looking;
 #[cfg(all(test, feature = "parquet"))]
 mod malformed;
 mod messages;
@@ -42,7 +44,7 @@ mod tests;
 #[cfg(feature = "parquet")]
 mod unpacked;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -145,19 +147,35 @@ impl ArrowSource {
         })
     }
 
+    fn open(&self, stream: Stream, format: Format, progress: &Progress) -> Result<Box<dyn Batches>, InputError> {
+        match format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => parquet::open(stream, self.target_bytes, &self.budget, progress),
+            _ => ipc::open(stream, &self.budget, progress),
+        }
+    }
+
     /// Opens the next input and decides what its columns become.
     fn open_next(&mut self) -> Result<bool, InputError> {
-        let (name, mut batches) = match self.waiting.pop_front() {
+        let (name, mut batches, again) = match self.waiting.pop_front() {
             None => return Ok(false),
-            Some(Waiting::Open(name, batches)) => (name, batches),
-            #[cfg(feature = "parquet")]
-            Some(Waiting::Stream(stream, Format::Parquet)) => {
-                let name = stream.name();
-                (name, parquet::open(stream, self.target_bytes, &self.budget, &self.progress)?)
+            Some(Waiting::Open(name, batches)) => (name, batches, None),
+            Some(Waiting::Stream(stream, format)) => {
+                let (name, again) = (stream.name(), stream.again());
+                let progress = if again.is_some() { &Progress::default() } else { &self.progress };
+                (name, self.open(stream, format, progress)?, again.map(|stream| (stream, format)))
             }
-            Some(Waiting::Stream(stream, _)) => (stream.name(), ipc::open(stream, &self.budget, &self.progress)?),
         };
-        let layout = Layout::new(&self.tables, &name, &batches.schema())?;
+        let schema = batches.schema();
+        let undecided = looking::undecided(&self.tables, &schema);
+        let looked = match again.filter(|_| !undecided.is_empty()) {
+            Some((stream, format)) => {
+                let first = std::mem::replace(&mut batches, self.open(stream, format, &self.progress)?);
+                looking::look(&self.tables, &name, first, &undecided)?
+            }
+            None => HashMap::new(),
+        };
+        let layout = Layout::new(&self.tables, &name, &schema, looked)?;
         batches.select(&layout.wanted);
         self.current = Some(Current { name, batches, layout, batch: None, step: 1, given: 0, before: 0 });
         Ok(true)

@@ -178,7 +178,8 @@ impl NameList {
     }
 }
 
-fn hash(name: &[u8]) -> u64 {
+/// A hash of a name.
+pub(crate) fn hash(name: &[u8]) -> u64 {
     let mut hasher = FxBuildHasher.build_hasher();
     hasher.write(name);
     hasher.finish()

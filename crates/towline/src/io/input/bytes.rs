@@ -192,6 +192,11 @@ impl Stream {
         self.input.name()
     }
 
+    /// The same from its beginning, if it can be read twice.
+    pub fn again(&self) -> Option<Stream> {
+        self.path().map(|_| self.input.clone().into())
+    }
+
     /// The file, if it can be read from any place.
     pub fn path(&self) -> Option<&std::path::Path> {
         match &self.input {

@@ -5,6 +5,7 @@ use super::{ExportError, check_plain, columns};
 use crate::loss::AnyLoss;
 use crate::model::{Features, Model};
 use crate::objective::Multiclass;
+use crate::schema::RARE_LEVEL;
 
 /// How the file begins.
 pub const TITLE: &str = "/* a linear model by towline";
@@ -15,7 +16,7 @@ const PER_LINE: usize = 4;
 /// Writes the header.
 pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     check_plain(model, "C")?;
-    columns::check_rules(model, "C")?;
+    columns::check_hashes(model, "C")?;
     let (features, outputs) = (model.features.len(), model.outputs());
     writeln!(out, "{TITLE}: include it where a row is scored */")?;
     writeln!(
@@ -51,6 +52,7 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
             let declaration = format!("const char *const towline_features[{}]", features.max(1));
             table(out, &declaration, &or_none(names, "\"\""))?;
             write_absent(model, out)?;
+            write_rules(model, out)?;
             out.write_all(BY_NAME.as_bytes())?;
         }
     }
@@ -75,6 +77,41 @@ fn write_absent(model: &Model, out: &mut impl Write) -> std::io::Result<()> {
             let (number, mark) = (comment(&number), comment(&column.absent_feature()));
             writeln!(out, "/* {number} is {} where it is absent, and {mark} is 1. */", literal(value))?;
         }
+    }
+    Ok(())
+}
+
+/// What features there are besides numbers and levels.
+fn write_rules(model: &Model, out: &mut impl Write) -> std::io::Result<()> {
+    let Some(schema) = &model.header.schema else { return Ok(()) };
+    let comment = |name: String| string(&name).replace("*/", "* /");
+    for (number, column) in schema.features().enumerate() {
+        let name = comment(column.name.clone());
+        for (power, feature) in column.power_features() {
+            writeln!(out, "/* {} is power {power} of {name}, also of what stands for it. */", comment(feature))?;
+        }
+        for place in (0..=column.bins.len()).filter(|_| !column.bins.is_empty()) {
+            let bin = comment(format!("{}={}", column.name, column.bin_name(place)));
+            let edge = |at: Option<usize>, side: &str| {
+                at.and_then(|at| column.bins.get(at))
+                    .map_or(String::new(), |&edge| format!(" {side} {}", literal(edge)))
+            };
+            let (from, below) = (edge(place.checked_sub(1), "from"), edge(Some(place), "below"));
+            writeln!(out, "/* {bin} is 1 where {name} is{from}{below}. */")?;
+        }
+        if let Some(levels) = &column.levels {
+            let rare = comment(format!("{}={RARE_LEVEL}", column.name));
+            writeln!(out, "/* {rare} is 1 where {name} is there, and none of these. */")?;
+            let levels: Vec<String> = levels.iter().map(|level| string(level)).chain(["NULL".into()]).collect();
+            table(out, &format!("const char *const towline_levels_{}[{}]", number + 1, levels.len()), &levels)?;
+        }
+    }
+    for [a, b] in &schema.interactions {
+        let (product, a, b) = (comment(format!("{a}*{b}")), comment(a.clone()), comment(b.clone()));
+        writeln!(
+            out,
+            "/* {product}: a feature of {a}, \"*\", and one of {b} name the product of both; none if one is absent. */"
+        )?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod columns;
 mod graph;
 mod liblinear;
 mod onnx;
+mod onnx_columns;
 mod protobuf;
 mod sql;
 

@@ -2,15 +2,15 @@
 //!
 //! Features with names come from one input per column, `[rows, 1]`: a column of numbers as doubles, truth values as 1
 //! and 0, where NaN is an absent cell; a column of text as strings, where an absent cell has no letters and a level
-//! that training has not seen counts 0. Feature numbers come from one matrix, `features`, whose column j is feature
-//! number j; it may have more columns. Outputs are `label` for classes, `scores`, and `probabilities` where the model
-//! has them; numbers are `prediction`.
+//! that training has not seen counts 0, or as the rare ones. Feature numbers come from one matrix, `features`, whose
+//! column j is feature number j; it may have more columns. Outputs are `label` for classes, `scores`, and
+//! `probabilities` where the model has them; numbers are `prediction`.
 use std::io::Write;
 
-use super::columns::{self, Column};
+use super::columns;
 use super::graph::{Graph, Type};
 use super::protobuf::Message;
-use super::{ExportError, check_plain, unknown};
+use super::{ExportError, check_plain, onnx_columns, unknown};
 use crate::model::calibration::{Calibration, Curve};
 use crate::model::chances::Chances;
 use crate::model::{Features, Model};
@@ -20,7 +20,7 @@ use crate::objective::Multiclass;
 const OPERATORS: i64 = 15;
 const LEARNING_OPERATORS: i64 = 2;
 /// Numbers of a matrix at most: a message of Protocol Buffers holds 2 GiB.
-const MOST_NUMBERS: u64 = 1 << 27;
+pub(super) const MOST_NUMBERS: u64 = 1 << 27;
 
 /// Writes the graph.
 pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
@@ -29,7 +29,7 @@ pub fn write(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
     let mut graph = Graph::default();
     let outputs = model.outputs() as i64;
     let mut terms = match columns::of(model) {
-        Some(columns) => of_columns(model, &columns, &mut graph)?,
+        Some(columns) => onnx_columns::scores(model, &columns, &mut graph)?,
         None => vec![of_numbers(model, &mut graph)?],
     };
     terms.push(graph.doubles("intercepts", &[outputs], &model.header.intercepts));
@@ -73,68 +73,6 @@ fn of_numbers(model: &Model, graph: &mut Graph) -> Result<String, ExportError> {
     let taken = graph.node_with("Gather", &[input, places], "features taken", |node| node.integer("axis", 1));
     let weights = graph.doubles("weights", &[count, outputs as i64], &weights);
     Ok(graph.node("MatMul", &[taken, weights], "of features"))
-}
-
-/// Scores of the columns of a table, to be added up.
-fn of_columns(model: &Model, columns: &[Column], graph: &mut Graph) -> Result<Vec<String>, ExportError> {
-    let outputs = model.outputs();
-    let (mut terms, mut inputs, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut imputed, mut marks) = (Vec::new(), Vec::new());
-    let none = vec![0.0; outputs];
-    columns.iter().for_each(|column| graph.keep(column.name));
-    for column in columns {
-        match (column.number.or(column.mark), column.levels.is_empty()) {
-            (Some(_), false) => {
-                return unknown(format!(
-                    "the column '{}' has numbers and text, and an ONNX input one of them",
-                    column.name
-                ));
-            }
-            (Some(_), true) => {
-                let of = |feature: Option<usize>| feature.map_or(&none[..], |i| model.weights_of(i));
-                inputs.push(graph.input(column.name, Type::Double, 1));
-                weights.extend_from_slice(of(column.number));
-                marks.extend_from_slice(of(column.mark));
-                imputed.push(column.impute);
-            }
-            (None, _) => terms.push(of_text(model, column, graph)),
-        }
-    }
-    if inputs.is_empty() && terms.is_empty() {
-        return unknown("a model without weights has no inputs");
-    }
-    if !inputs.is_empty() {
-        let count = inputs.len() as i64;
-        let raw = graph.node_with("Concat", &inputs, "numbers", |node| node.integer("axis", 1));
-        let missing = graph.node("IsNaN", std::slice::from_ref(&raw), "numbers missing");
-        let imputed = graph.doubles("imputed", &[count], &imputed);
-        let known = graph.node("Where", &[missing.clone(), imputed, raw], "numbers known");
-        let weights = graph.doubles("weights", &[count, outputs as i64], &weights);
-        terms.push(graph.node("MatMul", &[known, weights], "of numbers"));
-        if marks.iter().any(|&weight| weight != 0.0) {
-            let missing = graph.node_with("Cast", &[missing], "marks", |node| node.integer("to", Type::Double as i64));
-            let marks = graph.doubles("weights of marks", &[count, outputs as i64], &marks);
-            terms.push(graph.node("MatMul", &[missing, marks], "of marks"));
-        }
-    }
-    Ok(terms)
-}
-
-/// Scores of a column of text: the place of its level, then the weights there; the last ones are those of no level.
-fn of_text(model: &Model, column: &Column, graph: &mut Graph) -> String {
-    let (name, outputs) = (column.name, model.outputs());
-    let count = column.levels.len() as i64;
-    let mut weights: Vec<f64> = column.levels.iter().flat_map(|level| model.weights_of(level.1)).copied().collect();
-    weights.extend(std::iter::repeat_n(0.0, outputs));
-    let input = graph.input(name, Type::Text, 1);
-    let levels: Vec<&str> = column.levels.iter().map(|level| level.0).collect();
-    let place = graph.learning_node("LabelEncoder", &[input], &format!("{name} level"), |node| {
-        node.texts("keys_strings", &levels).integers("values_int64s", 0..count).integer("default_int64", count)
-    });
-    let flat = graph.flat();
-    let place = graph.node("Reshape", &[place, flat], &format!("{name} place"));
-    let weights = graph.doubles(&format!("{name} weights"), &[count + 1, outputs as i64], &weights);
-    graph.node("Gather", &[weights, place], &format!("{name} score"))
 }
 
 /// The label of each row.

@@ -1,4 +1,6 @@
 //! What the fields of a schema become.
+use std::collections::HashMap;
+
 use arrow_schema::{DataType, Field, Fields, Schema};
 
 use crate::input::InputError;
@@ -99,13 +101,23 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(tables: &Tables, file: &str, schema: &Schema) -> Result<Self, InputError> {
+    /// `looked` says what some columns of strings hold.
+    pub(super) fn new(
+        tables: &Tables,
+        file: &str,
+        schema: &Schema,
+        mut looked: HashMap<usize, Found>,
+    ) -> Result<Self, InputError> {
         let fields = schema.fields();
         if fields.is_empty() {
             return Ok(Layout { plan: Plan::default(), cells: Vec::new(), wanted: Vec::new() });
         }
         let shapes: Vec<Shape> = fields.iter().map(|field| Shape::of(field.data_type())).collect();
-        let found = fields.iter().zip(&shapes).map(|(field, shape)| Found::of(field.name(), shape.kind())).collect();
+        let found =
+            fields.iter().zip(&shapes).enumerate().map(|(at, (field, shape))| {
+                looked.remove(&at).unwrap_or_else(|| Found::of(field.name(), shape.kind()))
+            });
+        let found = found.collect();
         let mut plan = tables.plan(file, found, Evidence::Schema)?;
         let planned = std::mem::take(&mut plan.columns);
         let values_of = pair_up(&planned, fields);

@@ -262,3 +262,43 @@ fn many_rows_come_in_small_batches_within_the_budget() {
         "{refused}"
     );
 }
+
+#[test]
+fn strings_are_what_they_look_like() {
+    let texts = |of: &dyn Fn(usize) -> String| array(StringArray::from_iter_values((0..60).map(of)));
+    let table = batch(vec![
+        labels(&[1.0; 60]),
+        ("price", texts(&|k| format!("${},{:03}.50", 1 + k % 3, k))),
+        ("day", texts(&|k| format!("2024-05-{:02}", 1 + k % 28))),
+        ("member", texts(&|k| ["no", "yes"][k % 2].to_string())),
+        ("body", texts(&|k| format!("this was visit number {k} to a shop"))),
+        ("code", texts(&|k| (k % 3).to_string())),
+        ("key", texts(&|k| format!("k{:x}", k * 7919))),
+    ]);
+    let word = f64::from((1.0 / 6f64.sqrt()) as f32);
+    let first = row(
+        "1",
+        &[
+            ("price", 1000.5),
+            ("day.days", 19_844.0),
+            ("day.month=5", 1.0),
+            ("day.weekday=Wed", 1.0),
+            ("body:this", word),
+            ("body:was", word),
+            ("body:visit", word),
+            ("body:number", word),
+            ("body:to", word),
+            ("body:shop", word),
+            ("code=0", 1.0),
+        ],
+    );
+    assert_eq!(read("label=y", &table).unwrap()[0], first);
+    // A second file is read as the first one, and the budget decides nothing.
+    let (bytes, few) = (parquet(&table, 7), parquet(&table.slice(0, 3), 7));
+    for budget in [Budget::unlimited(), Budget::new(8 << 20)] {
+        let files = Files::new(&[("t.parquet", &bytes), ("u.parquet", &few)]);
+        let (rows, remarks) = files.read_within(&options("label=y"), &budget).unwrap();
+        assert_eq!((rows.len(), &rows[60]), (63, &first));
+        assert!(remarks.iter().any(|remark| remark.starts_with("column 'key' is left out")), "{remarks:?}");
+    }
+}

@@ -10,6 +10,8 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 const DELIMITER_RECORDS: usize = 50;
 /// Records that are looked at to find out what columns hold.
 const KIND_RECORDS: usize = 10_000;
+/// Records that are looked at where a schema says what columns hold: enough to tell a header from data.
+const HEADER_RECORDS: usize = 100;
 
 /// What was found.
 #[derive(Debug)]
@@ -66,7 +68,8 @@ pub(super) fn sniff(tables: &Tables, file: &str, head: &[u8]) -> Result<Sniffed,
 fn see_records(tables: &Tables, head: &[u8], mut at: usize, delimiter: u8, columns: usize) -> Vec<Looks> {
     let mut seen = vec![Looks::default(); columns];
     let mut buffer = Vec::new();
-    for _ in 0..KIND_RECORDS {
+    let records = if tables.is_closed() { HEADER_RECORDS } else { KIND_RECORDS };
+    for _ in 0..records {
         at = split::skip_blank_lines(head, at, delimiter);
         let visit = |column: usize, cell: &Cell| {
             if let Some(seen) = seen.get_mut(column) {

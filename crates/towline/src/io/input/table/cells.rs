@@ -1,15 +1,17 @@
 //! Cells on their way into a batch: the same rules for every format of tables.
 mod derived;
 mod interactions;
+mod levels;
 mod mistakes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use derived::push_hashed;
+use derived::{DateKeys, push_hashed};
 pub(crate) use mistakes::{CellError, shown, word};
 use mistakes::{not_finite, not_utf8, unlike_its_column};
 
 use self::interactions::Products;
+use self::levels::RecentLevels;
 use super::plan::{Column, Plan, Role, Tables};
 use super::words::Buffers;
 use super::{Missing, Unlabelled, written};
@@ -38,6 +40,10 @@ pub(crate) struct RowWriter<'a> {
     counted: Vec<(u32, u32, usize)>,
     buffers: Buffers,
     products: Products,
+    /// Of each column of text, by its place in the plan.
+    recent: Vec<RecentLevels>,
+    /// Of each column of dates, by its place among the numbers.
+    dates: Vec<DateKeys>,
     /// Of each column of targets.
     labels: Vec<Option<f64>>,
     has_weight: bool,
@@ -68,6 +74,8 @@ impl<'a> RowWriter<'a> {
             counted: Vec::new(),
             buffers: Buffers::default(),
             products: Products::default(),
+            recent: Vec::new(),
+            dates: Vec::new(),
             labels: vec![None; columns.iter().filter(|column| matches!(column.role, Role::Label(_))).count().max(1)],
             has_weight: columns.iter().any(|column| column.role == Role::Weight),
             has_group: columns.iter().any(|column| column.role == Role::Group),
@@ -112,7 +120,7 @@ impl<'a> RowWriter<'a> {
         let name = column.name.as_str();
         match (column.role, column.kind) {
             (Role::Feature, Kind::Category) => {
-                let key = self.level(column, content)?;
+                let key = self.recent_level(column, content)?;
                 self.one(key);
                 Ok(())
             }

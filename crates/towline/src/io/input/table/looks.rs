@@ -50,12 +50,14 @@ pub(crate) struct Found {
     pub(crate) note: Option<String>,
     /// Why it says nothing about other rows, and is no feature.
     pub(crate) identifies: Option<&'static str>,
+    /// Whether that was found by looking at cells, whatever the format says of other columns.
+    pub(crate) is_looked: bool,
 }
 
 impl Found {
     /// A column whose format says what it holds.
     pub(crate) fn of(name: impl Into<String>, kind: Kind) -> Self {
-        Found { column: ColumnSchema::new(name, kind), note: None, identifies: None }
+        Found { column: ColumnSchema::new(name, kind), note: None, identifies: None, is_looked: false }
     }
 }
 
@@ -112,11 +114,11 @@ impl Looks {
 
     /// What a column is whose format says that it holds text: plain numbers there are codes.
     pub(crate) fn found_as_text(&self, name: &str) -> Found {
-        let found = self.found(name);
+        let found = Found { is_looked: true, ..self.found(name) };
         if found.column.kind != Kind::Number || !found.column.missing.is_empty() {
             return found;
         }
-        Found { identifies: self.identifies(), ..Found::of(name, Kind::Category) }
+        Found { identifies: self.identifies(), is_looked: true, ..Found::of(name, Kind::Category) }
     }
 
     /// Why texts say nothing about other rows, if that is so.
@@ -181,7 +183,7 @@ impl Looks {
             self.spoilers.iter().map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned()).collect();
         let note = format!("'{}' is an absent cell in column '{name}'", missing.join("', '"));
         let column = ColumnSchema { missing, ..ColumnSchema::new(name, Kind::Number) };
-        Some(Found { column, note: Some(note), identifies: None })
+        Some(Found { column, note: Some(note), identifies: None, is_looked: false })
     }
 
     fn is_identifier(&self, name: &str) -> bool {

@@ -31,6 +31,8 @@ pub(crate) enum Role {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
+    /// Its place among all columns that any file has had.
+    pub(crate) place: usize,
     pub(crate) role: Role,
     pub(crate) kind: Kind,
     /// What an absent cell looks like here alone.
@@ -45,8 +47,9 @@ pub(crate) struct Column {
     pub(crate) hash_bits: Option<u8>,
     /// Places of its square, cube and so on among the numbers.
     pub(crate) powers: Vec<usize>,
-    /// Edges of the bins of a number that is cut into some.
+    /// Edges of the bins of a number that is cut into some, and the features of the bins.
     pub(crate) bins: Vec<f64>,
+    pub(crate) bin_features: Vec<String>,
     /// Words of a text that are left out.
     pub(crate) stop: Option<Arc<HashSet<String>>>,
     /// Whether it matters how many rows have each of its features.
@@ -134,7 +137,7 @@ impl Tables {
         let parts = decided.parts(&self.options, file, &names)?;
         parts.must_be_in(file, &names)?;
         let (mut columns, mut unknown) = (Vec::with_capacity(names.len()), Vec::new());
-        let is_closed = self.options.known.as_ref().is_some_and(|known| !known.extend);
+        let is_closed = self.is_closed();
         for found in found {
             let name = found.column.name.clone();
             let role = parts.role(&name);
@@ -158,6 +161,11 @@ impl Tables {
     fn said_of(&self, mut found: Found) -> Found {
         found.column.absent = self.options.absent.unwrap_or(found.column.absent);
         found
+    }
+
+    /// Whether a schema says what all columns are: those that it does not know are left out.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.options.known.as_ref().is_some_and(|known| !known.extend)
     }
 
     /// Whether all of `cells` are names of columns that earlier files had: a header even if no row follows it.
@@ -223,6 +231,7 @@ impl Column {
         let (role, kind, missing) = (Role::Ignored, Kind::Ignored, Vec::new());
         Column {
             name,
+            place: 0,
             role,
             kind,
             missing,
@@ -232,6 +241,7 @@ impl Column {
             hash_bits: None,
             powers: Vec::new(),
             bins: Vec::new(),
+            bin_features: Vec::new(),
             stop: None,
             is_counted: false,
             slot: None,
@@ -288,7 +298,8 @@ impl Decided {
         parts: &Parts,
         evidence: Evidence,
     ) -> Result<ColumnSchema, InputError> {
-        let Found { mut column, note, identifies } = found;
+        let Found { mut column, note, identifies, is_looked } = found;
+        let evidence = if is_looked { Evidence::Cells } else { evidence };
         if role == Role::Ignored {
             column = ColumnSchema::new(column.name, Kind::Ignored);
         } else if let Some((known, first)) = self.find(&column.name) {
@@ -351,7 +362,7 @@ impl Decided {
     /// Which columns are multiplied. The product of two numbers is a number.
     fn interactions(&mut self, parts: &Parts, file: &str) -> Result<Interactions, InputError> {
         let checked = self.schema(parts).check_products();
-        checked.map_err(|problem| InputError::file(file, problem, "choose other columns, or rename some"))?;
+        checked.map_err(|problem| InputError::file(file, problem, "choose other columns or rules, or rename some"))?;
         let mut interactions = Interactions::default();
         let columns = &mut interactions.columns;
         for [a, b] in &parts.interactions {
@@ -381,14 +392,34 @@ impl Decided {
         let is_marked = role == Role::Feature && can_mark && column.absent == Absent::Marked;
         let powers = column.power_features().filter(|_| role == Role::Feature);
         let powers: Vec<usize> = powers.map(|(_, name)| self.slot(name)).collect();
+        let place = self.places.get(&column.name).copied().unwrap_or(self.columns.len());
+        let bin_feature = |place: usize| format!("{}={}", column.name, column.bin_name(place));
+        let bin_features =
+            if column.bins.is_empty() { 0..0 } else { 0..column.bins.len() + 1 }.map(bin_feature).collect();
         let ColumnSchema { name, kind, missing, impute, levels, rare, hash_bits, bins, stop, .. } = column;
-        let stop = (!stop.is_empty()).then(|| Arc::new(stop.into_iter().collect()));
+        let stop = (!stop.is_empty()).then(|| Arc::new(words::left_out(stop, kind)));
         let is_counted = match kind {
             Kind::Text(rule) => rule.needs_counts(),
             _ => rare.is_some() && levels.is_none(),
         };
         let levels = levels.map(|levels| Arc::new(levels.into_iter().map(String::into_bytes).collect()));
-        Column { name, role, kind, missing, is_marked, impute, levels, hash_bits, powers, bins, stop, is_counted, slot }
+        Column {
+            name,
+            place,
+            role,
+            kind,
+            missing,
+            is_marked,
+            impute,
+            levels,
+            hash_bits,
+            powers,
+            bins,
+            bin_features,
+            stop,
+            is_counted,
+            slot,
+        }
     }
 
     /// Columns that are known and not in this file.

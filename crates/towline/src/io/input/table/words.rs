@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::schema::{TextUnit, Words};
+use crate::schema::{Kind, TextUnit, Words};
 
 /// What is kept between cells.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,12 @@ pub(crate) fn each_gram(
             }
         }
     }
+}
+
+/// Words that are left out of a text of this kind: those of the text have no capitals as a rule.
+pub(crate) fn left_out(words: Vec<String>, kind: Kind) -> HashSet<String> {
+    let keeps_case = matches!(kind, Kind::Text(rule) if rule.keep_case);
+    words.into_iter().map(|word| if keeps_case { word } else { word.to_lowercase() }).collect()
 }
 
 /// Whether capitals stay, and which words do not.
@@ -129,7 +135,7 @@ mod tests {
 
     #[test]
     fn words_that_are_left_out() {
-        let (stop, mut found) = (HashSet::from(["the".to_string()]), Vec::new());
+        let (stop, mut found) = (left_out(vec!["The".to_string()], Kind::Text(words(1, 2))), Vec::new());
         let how = (words(1, 2), Some(&stop));
         each_gram("The cat the THE dog", how, &mut Buffers::default(), |gram| found.push(gram.to_string()));
         assert_eq!(found, ["cat", "dog", "cat dog"]);

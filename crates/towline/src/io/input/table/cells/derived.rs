@@ -10,8 +10,32 @@ use crate::schema::{DateForm, Weighting, Words};
 
 /// Appends what stands for a level or an n-gram: some bits of its hash.
 pub(super) fn push_hashed(name: &mut Vec<u8>, text: &[u8], bits: u8) {
-    let hash = xxhash_rust::xxh3::xxh3_64(text) & ((1 << bits) - 1);
-    name.extend_from_slice(format!("#{hash}").as_bytes());
+    let mut hash = xxhash_rust::xxh3::xxh3_64(text) & ((1 << bits) - 1);
+    name.push(b'#');
+    let first = name.len();
+    loop {
+        name.push(b'0' + (hash % 10) as u8);
+        hash /= 10;
+        if hash == 0 {
+            break;
+        }
+    }
+    name[first..].reverse();
+}
+
+/// Features of the parts of a column's dates, as far as the batch has them.
+#[derive(Clone, Debug)]
+pub(super) struct DateKeys {
+    months: [Option<u32>; 12],
+    weekdays: [Option<u32>; 7],
+    hours: [Option<u32>; 24],
+    /// The last cell, and what it means: tables are often in the order of their dates.
+    last: (Vec<u8>, Option<Moment>),
+}
+
+impl DateKeys {
+    const NONE: DateKeys =
+        DateKeys { months: [None; 12], weekdays: [None; 7], hours: [None; 24], last: (Vec::new(), None) };
 }
 
 impl RowWriter<'_> {
@@ -75,7 +99,17 @@ impl RowWriter<'_> {
     }
 
     pub(super) fn date_cell(&mut self, column: &Column, content: &[u8], form: DateForm) -> Result<(), CellError> {
-        match written::date_as(content, form) {
+        let Some(slot) = column.slot else { return Ok(()) };
+        if self.dates.len() <= slot {
+            self.dates.resize(slot + 1, DateKeys::NONE);
+        }
+        let last = &mut self.dates[slot].last;
+        if last.0 != content {
+            last.0.clear();
+            last.0.extend_from_slice(content);
+            last.1 = written::date_as(content, form);
+        }
+        match last.1 {
             Some(moment) => self.moment(column, moment, form),
             None => self.spoiler(column, content),
         }
@@ -96,17 +130,31 @@ impl RowWriter<'_> {
         if form.cyclic {
             return self.rounds(name, moment, form);
         }
-        let month = self.feature(name, |name| name.extend_from_slice(format!(".month={}", moment.month).as_bytes()))?;
-        self.one(month);
-        let weekday = WEEKDAYS[moment.weekday];
-        let weekday = self.feature(name, |name| name.extend_from_slice(format!(".weekday={weekday}").as_bytes()))?;
-        self.one(weekday);
-        if form.time {
-            let hour =
-                self.feature(name, |name| name.extend_from_slice(format!(".hour={}", moment.hour).as_bytes()))?;
-            self.one(hour);
+        let Some(slot) = column.slot else { return Ok(()) };
+        if self.dates.len() <= slot {
+            self.dates.resize(slot + 1, DateKeys::NONE);
         }
+        let (month, weekday, hour) = (moment.month as usize - 1, moment.weekday, moment.hour as usize);
+        if self.dates[slot].months[month].is_none() {
+            let key = self.part_of_date(name, format_args!(".month={}", moment.month))?;
+            self.dates[slot].months[month] = Some(key);
+        }
+        if self.dates[slot].weekdays[weekday].is_none() {
+            let key = self.part_of_date(name, format_args!(".weekday={}", WEEKDAYS[weekday]))?;
+            self.dates[slot].weekdays[weekday] = Some(key);
+        }
+        if form.time && self.dates[slot].hours[hour].is_none() {
+            let key = self.part_of_date(name, format_args!(".hour={hour}"))?;
+            self.dates[slot].hours[hour] = Some(key);
+        }
+        let DateKeys { months, weekdays, hours, .. } = &self.dates[slot];
+        let keys = [months[month], weekdays[weekday], hours[hour].filter(|_| form.time)];
+        keys.into_iter().flatten().for_each(|key| self.one(key));
         Ok(())
+    }
+
+    fn part_of_date(&mut self, column: &str, part: std::fmt::Arguments) -> Result<u32, CellError> {
+        self.feature(column, |name| name.extend_from_slice(part.to_string().as_bytes()))
     }
 
     /// Square, cube and so on of a number.
@@ -120,18 +168,17 @@ impl RowWriter<'_> {
     /// The bin that a number falls into, from its edge on and below the next one; a column without edges has none.
     #[cold]
     pub(super) fn bin(&mut self, column: &Column, value: f64) -> Result<(), CellError> {
-        let edges = column.bins.as_slice();
-        if edges.is_empty() {
+        if column.bins.is_empty() {
             return Ok(());
         }
         if value.is_nan() {
             return Err(not_finite(&column.name, value));
         }
-        let above = edges.partition_point(|&edge| edge <= value);
-        let edge = |at: usize| edges.get(at).map_or(String::new(), f64::to_string);
-        let bin = format!("={}..{}", above.checked_sub(1).map_or(String::new(), edge), edge(above));
-        let key = self.feature(&column.name, |name| name.extend_from_slice(bin.as_bytes()))?;
-        self.one(key);
+        let place = column.bins.partition_point(|&edge| edge <= value);
+        if let Some(feature) = column.bin_features.get(place) {
+            let key = self.batch.names.intern(feature.as_bytes());
+            self.one(key);
+        }
         Ok(())
     }
 

@@ -12,6 +12,8 @@ pub(super) fn agree(known: Kind, found: Kind) -> bool {
         (Kind::Empty | Kind::Ignored, _) | (_, Kind::Empty) => true,
         // Whatever it is can be written as text.
         (Kind::Category | Kind::Text(_), Kind::Number | Kind::Date(_) | Kind::Category) => true,
+        // So can these be read, which were strings in the first place.
+        (Kind::Amount(_) | Kind::Boolean | Kind::Date(_), Kind::Category) => true,
         _ if known.is_number() => found.is_number(),
         _ => std::mem::discriminant(&known) == std::mem::discriminant(&found),
     }
