@@ -14,6 +14,7 @@ pub mod cv;
 mod data;
 mod error;
 mod fitted;
+mod joint;
 mod losses;
 mod method;
 mod notes;

@@ -44,8 +44,8 @@ impl Fit {
     /// Works out what is minimised on `data` and which trainer does it, and refuses what cannot be.
     pub fn prepare(&self, data: impl Into<Data>) -> Result<Prepared, FitError> {
         self.check()?;
-        let fit = self.with_own_loss()?;
         let data = data.into();
+        let fit = self.with_own_loss()?.with_joint_classes(&data)?;
         let budget = fit.budget.clone().unwrap_or_else(|| data.default_budget());
         let can_be_free = fit.can_have_intercept();
         let objective = Objective {
@@ -67,7 +67,8 @@ impl Fit {
 
     /// What is minimised on `data`.
     pub fn objective(&self, data: impl Into<Data>) -> Result<Objective, FitError> {
-        let (fit, data) = (self.with_own_loss()?, data.into());
+        let data = data.into();
+        let fit = self.with_own_loss()?.with_joint_classes(&data)?;
         let budget = fit.budget.clone().unwrap_or_else(|| data.default_budget());
         let objective = fit.goal.objective(fit.c.unwrap_or(1.0), fit.can_have_intercept(), &data, &budget)?;
         Ok(Objective { truncate: fit.ceiling()?, ..objective })

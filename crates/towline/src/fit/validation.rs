@@ -135,6 +135,7 @@ impl CrossValidation {
             if fit.is_set(Setting::Calibrate) {
                 return refuse("models of folds are compared as they are; train the best one with `calibrate`");
             }
+            let fit = fit.clone().with_joint_classes(data)?;
             for &c in &self.cs {
                 objectives.push(fit.goal.objective(c, true, data, budget)?);
             }
