@@ -40,6 +40,8 @@ impl Watcher {
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
                 bar.set_style(style);
             }
+            // A sweep of many rows takes long: the clock shows that something goes on.
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
             bar
         });
         Ok(Watcher { trace, _place: place, held_out, failure: None, bar, show, tolerance, first_gap: None })
@@ -106,16 +108,44 @@ impl Observer for Watcher {
         let cost = step.cost;
         if self.bar.is_some() {
             let left = newest.and_then(|gap| self.seconds_left(cost.seconds, gap));
-            let gap = newest.map_or("-".to_string(), |gap| format!("{gap:.1e}"));
-            let eta = left.map_or(String::new(), |left| format!("  ETA {left:.0} s"));
-            let rows = cost.visits as f64 / cost.solve_seconds.max(1e-9);
-            let rate = size::show((cost.bytes_read as f64 / cost.seconds.max(1e-9)) as u64);
-            let dual = step.dual_objective.map_or(String::new(), |dual| format!("  dual {dual:.4}"));
-            let message = format!("pass {}  gap {gap}{dual}  {rows:.0} rows/s  {rate}/s{eta}", cost.passes);
             if let Some(bar) = &self.bar {
-                bar.set_message(message);
+                bar.set_message(progress(step, newest, left));
                 bar.tick();
             }
         }
+    }
+}
+
+/// How far a run is: what is not known yet is left out.
+fn progress(step: &Step, gap: Option<f64>, seconds_left: Option<f64>) -> String {
+    let cost = step.cost;
+    let gap = gap.map(|gap| format!("gap {gap:.1e}"));
+    let objective = match (step.objective, step.dual_objective) {
+        (Some(objective), _) => Some(format!("objective {}", show::measure(objective))),
+        (None, Some(dual)) => Some(format!("dual objective {}", show::measure(dual))),
+        (None, None) => None,
+    };
+    let rows = format!("{} rows/s", show::count((cost.visits as f64 / cost.solve_seconds.max(1e-9)) as u64));
+    let rate = size::show((cost.bytes_read as f64 / cost.seconds.max(1e-9)) as u64);
+    let eta = seconds_left.map(|left| format!("ETA {left:.0} s"));
+    let parts = [Some(format!("pass {}", cost.passes)), gap, objective, Some(rows), Some(format!("{rate}/s")), eta];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use towline::trainer::Cost;
+
+    #[test]
+    fn progress_shows_what_is_known() {
+        let cost = Cost { seconds: 2.0, solve_seconds: 1.0, visits: 12_345, passes: 3, ..Cost::default() };
+        let first = Step { cost, dual_objective: None, objective: None, gap_estimate: None, certificate: None };
+        assert_eq!(progress(&first, None, None), "pass 3  12,345 rows/s  0 B/s");
+        let later = Step { dual_objective: Some(4.5), objective: Some(5.0), ..first };
+        let shown = progress(&later, Some(0.01), Some(7.2));
+        assert_eq!(shown, "pass 3  gap 1.0e-2  objective 5.000000  12,345 rows/s  0 B/s  ETA 7 s");
+        let dual = Step { objective: None, ..later };
+        assert!(progress(&dual, None, None).contains("  dual objective 4.500000  "));
     }
 }

@@ -203,3 +203,43 @@ fn what_a_killed_run_left_in_the_folder_is_removed() {
     assert!(!left(".path.duals.0123456789abcdef.towline-new") && !left(".path.csv.0123456789abcdef.towline-new"));
     assert!(left(".notes.0123456789abcdef.towline-new"), "what is not of a path stays");
 }
+
+#[test]
+fn a_dense_table_has_the_same_path_with_one_and_two_threads() {
+    let bench = Workbench::new();
+    let (mut state, mut text) = (1u64, String::from("y,a,b,c,d,e,f,g,h\n"));
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+    };
+    for _ in 0..6000 {
+        let row: Vec<f64> = (0..8).map(|_| draw()).collect();
+        let y = row[0] - 2.0 * row[1] + 0.2 * draw() > 0.3;
+        let cells: Vec<String> = row.iter().map(|cell| format!("{cell:.5}")).collect();
+        text += &format!("{},{}\n", u8::from(y), cells.join(","));
+    }
+    bench.file("t.csv", text);
+    // Rows are many for the blocks and for what is resident at a time.
+    bench.ok("pack t.csv -o t.tow -q --label y --block-size 10k");
+    let points = |threads: usize, memory: &str| -> Vec<(f64, f64, u64)> {
+        let line = format!(
+            "path t.tow --penalty l1 --loss logistic --intercept --points 3 --threads {threads} --memory {memory} \
+             --tolerance 1e-6 -o p{threads}{memory} --json -q"
+        );
+        let told: Value = serde_json::from_str(&bench.ok(&line)).unwrap();
+        let point = |point: &Value| {
+            let number = |name: &str| point[name].as_f64().unwrap();
+            (number("lambda"), number("objective"), point["weights"].as_u64().unwrap())
+        };
+        told["points"].as_array().unwrap().iter().map(point).collect()
+    };
+    let one = points(1, "256M");
+    assert!(one.len() == 3 && one[2].2 >= 2, "{one:?}");
+    for (threads, memory) in [(2, "256M"), (2, "+2M")] {
+        let two = points(threads, memory);
+        let is_same = |(a, b): (&(f64, f64, u64), &(f64, f64, u64))| {
+            (a.0 / b.0 - 1.0).abs() < 1e-9 && (a.1 / b.1 - 1.0).abs() < 2e-6
+        };
+        assert!(one.iter().zip(&two).all(is_same) && two.len() == 3, "{one:?} {two:?}");
+    }
+}
