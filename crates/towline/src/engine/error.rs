@@ -28,6 +28,9 @@ pub enum TrainError {
     /// The objective, or the number of models, leaves no room for parts.
     #[error("`parts` is for one model of one output with the penalty l2, solved by rows; leave it out")]
     Parts,
+    /// A loss of the caller's own is one of one output.
+    #[error("a loss of your own has one output, and there are {0}; leave `multiclass` out")]
+    OwnLoss(usize),
     /// The system has no threads left.
     #[error("cannot start threads: {0}")]
     Threads(String),

@@ -52,6 +52,7 @@ pub(crate) use problem::cache::choose;
 pub(crate) use problem::joint::Joint;
 pub(crate) use problem::link::{Identity, JointLink, Link, SingleLink, add_row, insert_columns, margins_of};
 pub use problem::own::OwnParts;
+pub(crate) use problem::own::Replaced;
 pub(crate) use problem::proximal::Proximal;
 pub(crate) use problem::rows::{ProblemRows, renumber};
 pub(crate) use problem::single::Single;

@@ -83,7 +83,8 @@ impl Pass {
             let visited = visit(&block, first);
             drop(block);
             if visited.is_err() {
-                self.break_off()?;
+                // Whatever is wrong with blocks that nobody will look at, this error came first.
+                let _ = self.break_off();
                 return visited;
             }
         }

@@ -1,5 +1,5 @@
-//! What a run is besides its mathematics: when it has to end, what it has cost, who watches it, what comes of it. Every
-//! method has a session; no method has a clock.
+//! What a run is besides its mathematics: when it has to end, what it has cost, who watches it, what comes of it.
+//! Streams keep clocks of their own, since reading and learning go on side by side there.
 use std::time::{Duration, Instant};
 
 use crate::engine::{
@@ -113,11 +113,10 @@ impl<'a> Saving<'a> {
 
     /// Saves dual variables, and the weights that they do not determine.
     pub fn save(&mut self, cost: Cost, duals: &Duals, weights: &[f64]) -> Result<(), TrainError> {
-        if let Some(file) = &self.task.checkpoint {
-            file.save(&self.task.objective, cost, duals, weights)?;
-        }
+        // First, so that a disk that is full is tried again after a while, not at every step.
         self.last = Instant::now();
-        Ok(())
+        let Some(file) = &self.task.checkpoint else { return Ok(()) };
+        Ok(file.save(&self.task.objective, cost, duals, weights)?)
     }
 
     /// Makes what was saved last what another run goes on from.

@@ -3,16 +3,12 @@ use super::Fit;
 use super::data::Data;
 use super::error::{FitError, refuse};
 use super::recipe::Recipe;
+use super::regularizer::Regularizer;
 use super::settings::Setting;
-use crate::engine::{Observer, OwnParts, Solver, TrainOptions, Trained};
+use crate::engine::{Observer, OwnParts, Replaced, Solver, TrainOptions, Trained};
 use crate::loss::Loss;
 use crate::methods::auto::train_own;
-use crate::penalty::{AnyPenalty, CoordinatePenalty, NoPenalty};
-
-/// Settings that ask for what a loss of one's own cannot have.
-const OF_LOSS: [Setting; 1] = [Setting::Loss];
-const OF_PENALTY: [Setting; 1] = [Setting::Penalty];
-const OF_BOTH: [Setting; 2] = [Setting::Loss, Setting::Penalty];
+use crate::penalty::CoordinatePenalty;
 
 impl Fit {
     /// Trains with a loss of your own, by dual coordinate descent. What labels are follows from [`task`](Fit::task) and
@@ -26,7 +22,7 @@ impl Fit {
         data: impl Into<Data>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Trained>, FitError> {
-        self.run_own_parts(&OwnParts::loss(loss), ("loss", &OF_LOSS), data.into(), observer)
+        self.run_own_parts(&OwnParts::loss(loss), data.into(), observer)
     }
 
     /// The same with a penalty of your own, and any loss, also those of several outputs: their weights lie side by side
@@ -37,7 +33,7 @@ impl Fit {
         data: impl Into<Data>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Trained>, FitError> {
-        self.run_own_parts(&OwnParts::penalty(penalty), ("penalty", &OF_PENALTY), data.into(), observer)
+        self.run_own_parts(&OwnParts::penalty(penalty), data.into(), observer)
     }
 
     /// The same with both.
@@ -48,22 +44,30 @@ impl Fit {
         data: impl Into<Data>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Trained>, FitError> {
-        self.run_own_parts(&OwnParts::both(loss, penalty), ("loss", &OF_BOTH), data.into(), observer)
+        self.run_own_parts(&OwnParts::both(loss, penalty), data.into(), observer)
     }
 
-    fn run_own_parts(
-        &self,
-        own: &OwnParts,
-        (part, replaced): (&str, &[Setting]),
-        data: Data,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<Trained>, FitError> {
-        let others = [Setting::Solver, Setting::Truncate, Setting::Calibrate];
-        if let Some(name) = self.first_set(replaced).or_else(|| self.first_set(&others)) {
+    fn run_own_parts(&self, own: &OwnParts, data: Data, observer: &mut dyn Observer) -> Result<Vec<Trained>, FitError> {
+        let Replaced { loss, penalty } = own.replaces;
+        let part = if loss { "loss" } else { "penalty" };
+        let replaced = [(loss, Setting::Loss), (penalty, Setting::Penalty)];
+        for (_, setting) in replaced.into_iter().filter(|(replaced, _)| *replaced) {
+            if let Some(name) = self.first_set(&[setting]) {
+                return refuse(format!(
+                    "`{name}` has no meaning where that is your own; leave it out, with its parameters"
+                ));
+            }
+        }
+        if let Some(name) = self.first_set(&[Setting::Solver, Setting::Truncate, Setting::Calibrate]) {
             return refuse(format!("`{name}` has no meaning where the {part} is your own; leave it out"));
         }
-        let mut prepared = self.clone().solver(Solver::Dual).prepare(data)?;
-        if replaced.contains(&Setting::Loss) && prepared.objective.width() > 1 {
+        let mut fit = self.clone().solver(Solver::Dual);
+        if penalty {
+            // What is checked, planned and kept: another penalty than l2.
+            fit = fit.penalty(Regularizer::None);
+        }
+        let prepared = fit.prepare(data)?;
+        if loss && prepared.objective.width() > 1 {
             return refuse("a loss of your own has one output; leave `multiclass` out");
         }
         if !matches!(prepared.recipe, Recipe::Blocks) {
@@ -71,11 +75,9 @@ impl Fit {
                 "a {part} of your own needs an exact method for convex problems; leave `method` out"
             ));
         }
-        if replaced.contains(&Setting::Penalty) {
-            // What the plan and the checkpoint see: none of the library's.
-            prepared.objective.penalty = AnyPenalty::None(NoPenalty);
-        }
-        let options = prepared.begin()?.options.unwrap_or_else(|| TrainOptions::new(prepared.objective.clone()));
+        // Holds what the weights to start from take until training has ended.
+        let mut run = prepared.begin()?;
+        let options = run.options.take().unwrap_or_else(|| TrainOptions::new(prepared.objective.clone()));
         Ok(train_own(prepared.data.store(), own, options, &prepared.budget, observer)?)
     }
 }

@@ -126,7 +126,7 @@ impl Identity {
 
     /// The same for a stream, which has no scans.
     pub fn for_stream(columns: usize, width: usize, bias: f64) -> Self {
-        let w = vec![0.0; (columns + 1) * width];
+        let w = large_zeroed((columns + 1) * width);
         Identity { w, v: Vec::new(), bias, width, scan: Scan::default(), certified: false }
     }
 

@@ -42,7 +42,7 @@ pub enum ByRowsIn {
 /// What a task asks for, trained by rows.
 pub fn problem_by_rows(wanted: ProblemRequest) -> Box<dyn Problem> {
     match &wanted.task.own {
-        Some(own) => own.0.problem(wanted),
+        Some(own) => own.parts.problem(wanted),
         None => with_loss(wanted.task, ListedPenalty(wanted)),
     }
 }

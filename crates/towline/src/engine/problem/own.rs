@@ -14,28 +14,38 @@ pub(crate) trait MakesProblem: Send + Sync {
 
 /// What stands in place of the loss or the penalty that the objective names.
 #[derive(Clone)]
-pub struct OwnParts(pub(crate) Arc<dyn MakesProblem>);
+pub struct OwnParts {
+    pub(crate) parts: Arc<dyn MakesProblem>,
+    pub(crate) replaces: Replaced,
+}
+
+/// What of an objective has no meaning, since the caller brings it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    pub loss: bool,
+    pub penalty: bool,
+}
 
 impl OwnParts {
     /// A loss, with the penalty of the objective.
     pub fn loss<L: Loss>(loss: L) -> OwnParts {
-        OwnParts(Arc::new(OwnLoss(loss)))
+        OwnParts { parts: Arc::new(OwnLoss(loss)), replaces: Replaced { loss: true, penalty: false } }
     }
 
     /// A penalty, with the loss of the objective.
     pub fn penalty<P: CoordinatePenalty>(penalty: P) -> OwnParts {
-        OwnParts(Arc::new(OwnPenalty(penalty)))
+        OwnParts { parts: Arc::new(OwnPenalty(penalty)), replaces: Replaced { loss: false, penalty: true } }
     }
 
     /// Both.
     pub fn both<L: Loss, P: CoordinatePenalty>(loss: L, penalty: P) -> OwnParts {
-        OwnParts(Arc::new(OwnBoth(loss, penalty)))
+        OwnParts { parts: Arc::new(OwnBoth(loss, penalty)), replaces: Replaced { loss: true, penalty: true } }
     }
 }
 
 impl fmt::Debug for OwnParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnParts")
+        f.debug_struct("OwnParts").field("replaces", &self.replaces).finish_non_exhaustive()
     }
 }
 

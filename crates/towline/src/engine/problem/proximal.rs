@@ -303,8 +303,9 @@ impl<P: ProxMap> ProximalSteps for Proximal<P> {
 }
 
 impl<P: ProxMap> Resume for Proximal<P> {
+    /// The sums of one output only: screening of features knows no others.
     fn can_resume(&self) -> bool {
-        true
+        self.width == 1
     }
 
     fn sum_of(&self, column: usize) -> f64 {

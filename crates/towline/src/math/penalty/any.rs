@@ -217,6 +217,10 @@ impl Penalty for AnyPenalty {
         each!(self, penalty => penalty.strong_convexity())
     }
 
+    fn bounds_sums(&self) -> bool {
+        each!(self, penalty => penalty.bounds_sums())
+    }
+
     fn determines_weights(&self) -> bool {
         each!(self, penalty => penalty.determines_weights())
     }

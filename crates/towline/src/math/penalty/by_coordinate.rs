@@ -5,7 +5,8 @@ use super::{LazyProx, Penalty, ProxMap};
 /// program brings that trains with a penalty of its own ([`crate::Fit::run_own_penalty`]).
 pub trait CoordinatePenalty: Penalty + Clone + 'static {
     /// `prox_{ηR}(u)_j`, which depends on u_j alone, for a finite η > 0. With K outputs the weights of column k have
-    /// the numbers kK to kK + K - 1; those of a constant feature that is under the penalty are the last ones.
+    /// the numbers kK to kK + K - 1. Without an intercept K more follow, those of the constant feature; they stay 0 where
+    /// there is none, but the penalty is asked for them all the same.
     fn prox_at(&self, j: usize, eta: f64, u: f64) -> f64;
 }
 

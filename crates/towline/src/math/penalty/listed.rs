@@ -33,8 +33,8 @@ pub trait Listed: Penalty + Clone {
     }
 }
 
-/// Which weights of a penalty hang together, and with that how its proximal map is evaluated for a row. Solvers match
-/// on it without a default arm: a new kind of penalty compiles once each of them says what it does with it.
+/// Which weights of a penalty hang together, and with that how its proximal map is evaluated for a row. What makes
+/// problems of rows matches on it without a default arm: a new kind compiles once it is told how its map is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub enum Structure<'a> {
     /// Each weight is by itself.

@@ -22,8 +22,8 @@ pub fn certify<L: Loss>(
     (w, [below, above]): (&[f64], &mut [Vec<f64>; 2]),
     cost: &mut Cost,
 ) -> Result<Certificate, TrainError> {
-    let mut scan = SlopeScan::new(objective, w, [below, above]);
     cost.certifying(|cost| {
+        let mut scan = SlopeScan::new(objective, w, [below, above]);
         pass.scan(cost, |block, _| {
             for i in 0..block.rows() {
                 let (y, c) = objective.row(&block.info(i));
@@ -32,9 +32,9 @@ pub fn certify<L: Loss>(
                 }
             }
             Ok(())
-        })
-    })?;
-    Ok(scan.finish())
+        })?;
+        Ok(scan.finish())
+    })
 }
 
 /// A scan over all rows at a fixed w.

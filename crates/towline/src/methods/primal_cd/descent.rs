@@ -13,7 +13,7 @@ use crate::engine::{
 use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::order::Order;
-use crate::penalty::{AnyPenalty, Penalty};
+use crate::penalty::{Penalty, Structure};
 use crate::residents::{self, View};
 use crate::solver::{RowState, Sweep};
 
@@ -56,7 +56,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> ByColumns<B, P> {
         let given = start.len().min(columns + 1);
         w[..given].copy_from_slice(&start[..given]);
         let objective = task.objective.clone();
-        if matches!(objective.penalty, AnyPenalty::NonNegative(_)) {
+        if matches!(objective.penalty.structure(), Structure::Coordinates(terms) if terms.non_negative) {
             let penalised = columns + usize::from(!objective.intercept);
             w[..penalised].iter_mut().for_each(|w| *w = w.max(0.0));
         }
