@@ -6,7 +6,7 @@
 Run it with the Python of an environment that has both packages: `pip install .` builds the optimised one. Both fit the same
 arrays, raw and with columns of deviation 1, one after the other, **with their default options**, on one core. A pair of fits has
 a process of its own, forked from the one that has the data, and is ended after --max-time. All seconds are those of the
-processor, so that other programs on the machine matter little; fits alternate, and the shortest of up to 40 counts. The
+processor, so that other programs on the machine matter little; fits alternate, and the shortest of up to 40 in a second counts. The
 objective is computed from the weights by its definition; "above" is how far it is above the lower of the two, as a part of
 it. A fit that says that it has not converged is marked by a star. What takes less than 0.05 s is small: there the difference
 counts, in milliseconds.
@@ -144,7 +144,7 @@ def fit(both, name, x, y, limit, pipe):
     """Times fits of both in turn, in a process of its own."""
     seconds, converged = ([], []), [True, True]
     begin = time.process_time()
-    while len(seconds[1]) < 40 and (not seconds[1] or time.process_time() - begin < min(4, limit / 3)):
+    while len(seconds[1]) < 40 and (not seconds[1] or time.process_time() - begin < 1):
         for at, estimator in enumerate(both):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")

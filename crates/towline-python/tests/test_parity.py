@@ -164,3 +164,17 @@ def test_repeated_and_unsorted_columns_are_added_up():
     ours = towline.Ridge(tol=1e-10).fit(X, [1.0, 2.0]).coef_
     np.testing.assert_allclose(ours, towline.Ridge(tol=1e-10).fit(X.toarray(), [1.0, 2.0]).coef_, atol=1e-6)
     np.testing.assert_array_equal(X.indices, before.indices)
+
+
+@pytest.mark.parametrize("size", [1e160, np.finfo(np.float64).max])
+@pytest.mark.parametrize("estimator", [towline.Ridge(), towline.Lasso(), towline.ElasticNet()], ids=repr)
+def test_squares_that_are_not_finite_are_refused(estimator, size):
+    random = np.random.RandomState(0)
+    X, y = size * random.uniform(size=(10, 2)), random.randint(0, 2, size=10)
+    try:
+        model = estimator.fit(X, y)
+    except ValueError as error:
+        assert "non-finite parameter values" in str(error)
+    else:
+        # What is found is what it says it is.
+        assert np.isfinite(model.coef_).all() and model.objective_ > 0

@@ -96,6 +96,12 @@ class LogisticRegression(LinearClassifier):
             warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning, stacklevel=levels_to_caller())
         c = np.inf if self.C == np.inf or penalty is None else number(self, "C")
         ratio = {"l1": 1.0, "l2": 0.0}.get(penalty)
+        if penalty != "deprecated":
+            message = (
+                "'penalty' was deprecated in scikit-learn 1.8, which removes it in 1.10, and so will this: use l1_ratio=0 in place of 'l2', "
+                "l1_ratio=1 of 'l1', a number between of 'elasticnet', and C=np.inf of None"
+            )
+            warnings.warn(message, FutureWarning, stacklevel=levels_to_caller())
         if self.l1_ratio is None and penalty == "elasticnet":
             raise ValueError("penalty='elasticnet' needs an l1_ratio from 0 to 1")
         if self.l1_ratio is None:
@@ -104,7 +110,7 @@ class LogisticRegression(LinearClassifier):
         given = number(self, "l1_ratio", above=False, most=1.0)
         if ratio is None:
             return c, given
-        if given not in (0.0, ratio):
+        if given != ratio:
             used = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
             message = f"Inconsistent values: penalty={penalty} with l1_ratio={self.l1_ratio}. {used}"
             warnings.warn(message, UserWarning, stacklevel=levels_to_caller())
@@ -121,6 +127,14 @@ class LogisticRegression(LinearClassifier):
         if len(self.classes_) == 2 or self.multi_class == "ovr":
             return {**problem, **self._constant()}
         return {**problem, "multiclass": "softmax", **self._constant()}
+
+    def _arrays(self, X, y, sample_weight, reading: dict, **checks):
+        X, y, sample_weight = super()._arrays(X, y, sample_weight, reading, **checks)
+        if self.solver == "liblinear" and X.max() > 1e30:
+            raise ValueError(
+                "Using the 'liblinear' solver while X contains a maximum value > 1e30 results in a frozen fit. Please choose another solver or rescale the input X."
+            )
+        return X, y, sample_weight
 
     def _is_single(self, X) -> bool:
         return self.solver != "liblinear" and super()._is_single(X)

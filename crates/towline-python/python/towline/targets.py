@@ -57,6 +57,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
                 self._minimise(fit, rows(X, target, sample_weight), one, number, sample_weight)
                 if fit.raised is not None and y.ndim == 2:
                     raise fit.raised
+            _refuse_overflow(fit, X)
             self._take(fit, from_store=False, flat=y.ndim == 1)
             if y.ndim == 2 and y.shape[1] == 1:
                 self._one_column()
@@ -117,6 +118,18 @@ FEW_FEATURES = 1000
 def several(targets: int) -> dict:
     """The part of a problem that says that rows have several targets."""
     return {"several": [f"target {place}" for place in range(targets)]}
+
+
+def _refuse_overflow(fit: Fit, X) -> None:
+    """Refuses rows whose squares are not finite, where what came of them looks like it."""
+    if all(np.isfinite(run.objective) and run.objective != 0.0 for run in fit.fitted):
+        return
+    values = X.data if hasattr(X, "indices") else X.ravel()
+    with np.errstate(over="ignore"):
+        if not np.isfinite(values @ values):
+            # In scikit-learn's words, which programs match.
+            reason = "the squares of X are not finite; scale the features"
+            raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {reason}")
 
 
 def _averaged(problem: dict, total: float) -> dict:
