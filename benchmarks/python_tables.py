@@ -63,7 +63,9 @@ def toys():
 
 
 def libsvm(path):
-    return datasets.load_svmlight_file(bytes_of(path))
+    x, y = datasets.load_svmlight_file(bytes_of(path))
+    # Not all of scikit-learn takes indices of 64 bits.
+    return sparse.csr_matrix((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape), y
 
 
 def digits(path, count):
