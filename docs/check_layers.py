@@ -16,7 +16,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "crates/towline/src"
 # From the bottom to the top: a layer may import from those before it.
-LAYERS = ["base", "data", "math", "io", "engine", "model", "methods", "fit"]
+LAYERS = ["base", "data", "math", "io", "engine", "model", "methods", "fit", "report"]
 # What a method leaves to the engine, and who may do it nevertheless: rows of a stream come once, and not by blocks.
 OF_THE_ENGINE = r"\bInstant::now\b|\bReadAhead::new\b|\bTrained \{ weights"
 STREAMS = "methods/online/"

@@ -13,6 +13,7 @@ use towline::fit::CrossValidation;
 use towline::input::libsvm::Precision;
 use towline::model::Header;
 use towline::output::{Inputs, Kind, OutputFile};
+use towline::report::{Report, ValidationReport};
 use towline::stop::Stop;
 use towline::store::DiskStore;
 use towline::trainer::{Solver, Status, TrainError};
@@ -26,7 +27,7 @@ use crate::objective::{ObjectiveArguments, positive_number};
 use crate::pack::stop_on_signal;
 use crate::preparation::PreparationArguments;
 use crate::trace::Watcher;
-use crate::{exit, method, show, size, summary};
+use crate::{command_line, exit, method, report, show, size, summary};
 
 /// Arguments of `towline cv`.
 #[derive(clap::Args)]
@@ -99,6 +100,9 @@ pub struct Arguments {
     /// Threads [default: all processors]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
+    /// Write a page to look at: scores by C, a line for each fold, and the model of --refit
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -121,6 +125,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.data.with_extension("towm"));
     let inputs = Inputs::none().and(&arguments.data);
     let mut place = arguments.refit.then(|| OutputFile::open(&output, Kind::Model, &inputs)).transpose()?;
+    let mut page = report::open(arguments.report.as_deref(), &inputs)?;
     arguments.preparation.check_data(&arguments.data)?;
     let how = (&arguments.reading, &arguments.preparation);
     let path = match arguments.data.is_dir() {
@@ -164,6 +169,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             shown += &summary::text(place.path(), header, 0.0, None, None);
         }
         show::print(&shown)?;
+    }
+    if let Some(page) = &mut page {
+        let mut drawn = match &place {
+            Some(place) => report::of_training(place.path(), data.disk(), (None, &reading), &budget)?,
+            None => Report::new(&format!("Cross-validation of {}", report::short_name(&arguments.data))),
+        };
+        drawn.validation = Some(ValidationReport::new(&found, &data.describe(), Some(command_line::typed())));
+        report::write(&drawn, page, talk)?;
     }
     let refit = refitted.map(|header| header.status);
     let statuses = found.points.iter().map(|point| point.status).chain(refit);
@@ -216,7 +229,7 @@ fn validation(arguments: &Arguments, fits: Vec<Fit>) -> CrossValidation {
 }
 
 fn refit(place: &mut OutputFile, fit: Fit, data: &Data, tolerance: Option<f64>) -> anyhow::Result<Header> {
-    let prepared = fit.checkpoint(place.path()).restart().prepare(data)?;
+    let prepared = fit.command(command_line::typed()).checkpoint(place.path()).restart().prepare(data)?;
     let mut watcher = Watcher::new(None, None, tolerance.unwrap_or(1.0), tolerance.is_some())?;
     let mut trained = prepared.begin()?.train(&mut watcher)?;
     watcher.finish()?;

@@ -5,6 +5,7 @@ mod allocator;
 mod beside;
 mod cat;
 mod columns;
+mod command_line;
 mod cv;
 mod destination;
 mod eval;
@@ -33,6 +34,7 @@ mod program;
 mod progress;
 mod quality;
 mod recipe;
+mod report;
 mod schema;
 mod show;
 mod size;
@@ -73,6 +75,8 @@ enum Verb {
     Predict(predict::Arguments),
     /// Evaluate a model on labelled rows
     Eval(eval::Arguments),
+    /// Draw a page that shows how models converged, what they learnt and where they err
+    Report(Box<report::Arguments>),
     /// Show where every byte of a training run would go
     Plan(plan::Arguments),
     /// Write a model for other programs: SQL, C, LIBLINEAR, JSON or text
@@ -105,6 +109,7 @@ fn main() -> ExitCode {
         Verb::Index(arguments) => index::run(&arguments),
         Verb::Predict(arguments) => predict::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Info(arguments) => info::run(&arguments),

@@ -12,16 +12,17 @@ mod table;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use towline::Fit;
 use towline::fit::PathFit;
 use towline::input::libsvm::Precision;
 use towline::output::Claim;
 use towline::stop::Stop;
+use towline::trainer::{Recorder, RunRecord};
+use towline::{Data, Fit};
 
 use crate::memory;
 use crate::pack::stop_on_signal;
 use crate::trace::Watcher;
-use crate::{show, train};
+use crate::{command_line, report, show, train};
 use table::Table;
 
 /// Arguments of `towline path`.
@@ -109,6 +110,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let inputs = train::inputs(train);
     inputs.check(&folder)?;
     let trace = train::open_trace(train, &inputs)?;
+    let mut page = report::open(train.report.as_deref(), &inputs)?;
     let store = train::open_store(train, threads, &budget)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let claim = Claim::take(&folder)?;
@@ -119,7 +121,9 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let talk = !train.quiet && !train.json;
     let mut watcher = Watcher::new(trace, None, train.tolerance, talk)?;
     let path = arguments.path(fit.budget(budget.clone()).stop(stop));
-    let found = path.run_to(&store, &folder, &mut watcher)?;
+    let mut recorder = Recorder::new(&mut watcher, &budget);
+    let found = path.run_to(&store, &folder, &mut recorder)?;
+    let record = recorder.record;
     watcher.finish()?;
     let mut table = Table::new(folder, found);
     if let Some(test) = &train.test {
@@ -130,6 +134,12 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         show::print(&format!("{}\n", table.json()?))?;
     } else if talk {
         show::print(&table.summary())?;
+    }
+    if let Some(page) = &mut page {
+        let (command, data) = (Some(command_line::typed()), Data::from(&store).describe());
+        let peak_bytes = towline::machine::peak_memory_bytes();
+        let record = RunRecord { command, data, peak_bytes, seed: train.seed, ..record };
+        report::write(&table.report(record, &budget)?, page, talk)?;
     }
     Ok(table.exit_code())
 }

@@ -19,7 +19,7 @@ use crate::eval::{Question, judge};
 use crate::memory;
 use crate::pack::stop_on_signal;
 use crate::train::{Arguments, check_inputs, inputs};
-use crate::{quality, show, size};
+use crate::{quality, report, show, size};
 
 /// Arguments of streams.
 #[derive(clap::Args)]
@@ -100,15 +100,16 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let reading = arguments.reading.options(Precision::F32, threads, true)?;
     check_inputs(arguments, &reading)?;
     let place = OutputFile::open(&output, Kind::Model, &inputs(arguments))?;
+    let mut page = report::open(arguments.report.as_deref(), &inputs(arguments))?;
     let talk = !arguments.quiet && !arguments.json;
     let folder = output.parent().filter(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let fit = arguments.fit(typed)?.threads(threads).stop(stop.clone());
     let fit = arguments.streams.set(fit).reading(reading.clone()).folder(folder);
     let classes = fit.options(goes_on)?.loss.is_classification();
     let mut watcher = Watcher::new(place, classes, arguments.streams.progressive, talk);
-    let (model, report) = fit.run_input(input, start.as_ref(), &budget, &mut watcher)?;
+    let (model, learnt) = fit.run_input(input, start.as_ref(), &budget, &mut watcher)?;
     watcher.finish();
-    if talk && report.sorted_by_class {
+    if talk && learnt.sorted_by_class {
         show::say(
             "note: the rows come sorted by class, so that the last classes have the last word; shuffle them, or pack them and train without --stream\n",
         );
@@ -119,13 +120,17 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     if arguments.json {
         let test = tested.as_ref().map(|tested| quality::json(tested, None)).transpose()?;
         let seconds = begin.elapsed().as_secs_f64();
-        show::print(&format!("{}\n", json(&report, &model, seconds, test)))?;
+        show::print(&format!("{}\n", json(&learnt, &model, seconds, test)))?;
     } else if !arguments.quiet {
-        let mut lines = summary(&report, &model, &output);
+        let mut lines = summary(&learnt, &model, &output);
         if let Some(tested) = tested {
             lines.push(("test".into(), quality::line(&tested)));
         }
         show::print(&show::table(&lines))?;
+    }
+    if let Some(page) = &mut page {
+        let found = report::of_training(&output, None, (arguments.test.as_deref(), &reading), &budget)?;
+        report::write(&found, page, talk)?;
     }
     Ok(if stop.is_requested() { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }

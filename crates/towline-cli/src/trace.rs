@@ -21,6 +21,8 @@ pub struct Watcher {
     show: bool,
     tolerance: f64,
     first_gap: Option<(f64, f64)>,
+    /// The score of test rows that the step at hand has brought.
+    test_score: Option<f64>,
 }
 
 impl Watcher {
@@ -44,7 +46,17 @@ impl Watcher {
             bar.enable_steady_tick(std::time::Duration::from_millis(200));
             bar
         });
-        Ok(Watcher { trace, _place: place, held_out, failure: None, bar, show, tolerance, first_gap: None })
+        Ok(Watcher {
+            trace,
+            _place: place,
+            held_out,
+            failure: None,
+            bar,
+            show,
+            tolerance,
+            first_gap: None,
+            test_score: None,
+        })
     }
 
     /// Everything has been written, or an error.
@@ -59,8 +71,13 @@ impl Watcher {
     }
 
     fn write_line(&mut self, step: &Step, weights: &WeightsNow) -> anyhow::Result<()> {
-        let Some(trace) = &mut self.trace else { return Ok(()) };
         let cost = step.cost;
+        let test = match &mut self.held_out {
+            Some(held_out) => held_out.score_if_due(cost.seconds, weights)?,
+            None => None,
+        };
+        self.test_score = test.as_ref().and_then(|test| test.as_object()?.values().next()?.as_f64());
+        let Some(trace) = &mut self.trace else { return Ok(()) };
         let mut line = serde_json::json!({
             "seconds": cost.seconds,
             "passes": cost.passes,
@@ -74,8 +91,8 @@ impl Watcher {
             "solve_seconds": cost.solve_seconds,
             "certify_seconds": cost.certify_seconds,
         });
-        if let Some(held_out) = &mut self.held_out {
-            line["test"] = held_out.score_if_due(cost.seconds, weights)?.into();
+        if let Some(held_out) = &self.held_out {
+            line["test"] = test.into();
             line["test_seconds"] = held_out.spent_seconds.into();
         }
         writeln!(trace, "{line}").context("cannot write the trace")
@@ -97,6 +114,10 @@ impl Observer for Watcher {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
+    }
+
+    fn test_score(&mut self) -> Option<f64> {
+        self.test_score.take()
     }
 
     fn step(&mut self, step: &Step, weights: &WeightsNow) {

@@ -33,7 +33,7 @@ use crate::preparation::PreparationArguments;
 use crate::recipe::RecipeArguments;
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{exit, flags, liblinear, method, plan, show, summary};
+use crate::{command_line, exit, flags, liblinear, method, plan, report, show, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -122,9 +122,12 @@ pub struct Arguments {
     /// Write a line of JSON per step to this file
     #[arg(help_heading = "Reporting", long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Seconds of training between two scores of the test rows, which go to the trace (0: at every step)
-    #[arg(help_heading = "Reporting", long, value_name = "SECONDS", requires = "trace", requires = "test")]
+    /// Seconds of training between two scores of the test rows (0: at every step), for trace and report
+    #[arg(help_heading = "Reporting", long, value_name = "SECONDS", requires = "test")]
     test_every: Option<f64>,
+    /// Write a page to look at: how it converged, what was learnt, where it errs on test rows, and what the data is like
+    #[arg(help_heading = "Reporting", long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Show no progress and no summary
     #[arg(help_heading = "Reporting", long, short)]
     pub quiet: bool,
@@ -282,10 +285,12 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
     let inputs = inputs(arguments);
     let mut place = OutputFile::open(&output, Kind::Model, &inputs)?;
     let trace = open_trace(arguments, &inputs)?;
+    let mut page = report::open(arguments.report.as_deref(), &inputs)?;
     let store = open_store(arguments, threads, &budget)?;
     let pack_seconds = begin.elapsed().as_secs_f64();
     let stop = Stop::default();
     let fit = arguments.fit(typed)?.budget(budget.clone()).stop(stop.clone()).checkpoint(&output);
+    let fit = fit.command(command_line::typed());
     let mut prepared = fit.prepare(&store)?;
     if let Some(test) = &arguments.test {
         prepared.check_test(test, &reading)?;
@@ -333,6 +338,10 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
         show::print(&summary::text(&output, &header, pack_seconds, solver, quality))?;
     }
     judged.transpose()?;
+    if let Some(page) = &mut page {
+        let found = report::of_training(&output, Some(&store), (arguments.test.as_deref(), &reading), &budget)?;
+        report::write(&found, page, talk)?;
+    }
     Ok(match header.status {
         // A baseline has no tolerance to reach: it was asked for so many passes, and has made them.
         Status::OutOfPasses if header.baseline.is_some() => ExitCode::SUCCESS,

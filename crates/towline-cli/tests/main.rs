@@ -18,6 +18,7 @@ mod methods;
 mod outputs;
 mod path;
 mod preparation;
+mod report;
 mod snapshots;
 mod store;
 mod streams;

@@ -169,7 +169,7 @@ fn what_has_no_meaning_is_refused() {
         ("--method sgd --penalty l1", 1, "sgd knows the penalty l2 with --lambda 1 and no intercept only"),
         ("--method sgd --max-passes 0", 1, "--max-passes must be 1 or more for sgd"),
         ("--method bmd --cache-share 0.2", 1, "this method keeps none; use --method sbm"),
-        ("--test-every 1", 2, "--trace"),
+        ("--test-every 1", 2, "--test"),
         ("--test - --trace t --test-every 1", 1, "standard input can be read only once; name a file"),
         ("-e 0.1", 2, "use --tolerance, the relative duality gap"),
         ("-s 4 --loss hinge", 2, "cannot be used with"),

@@ -7,6 +7,7 @@ mod fit;
 mod model;
 mod pack;
 mod reading;
+mod report;
 mod rows;
 mod schema;
 mod store;
@@ -30,6 +31,8 @@ mod _native {
     use crate::model::Model;
     #[pymodule_export]
     use crate::pack::pack;
+    #[pymodule_export]
+    use crate::report::{report, report_fragment, save_report};
     #[pymodule_export]
     use crate::rows::Rows;
     #[pymodule_export]

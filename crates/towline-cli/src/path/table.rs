@@ -8,10 +8,11 @@ use towline::fit::{PathPoint, PathRun};
 use towline::input::ReadOptions;
 use towline::model::{Header, Model};
 use towline::output::{self, Kind};
-use towline::trainer::Status;
+use towline::report::{PathReport, Report};
+use towline::trainer::{RunRecord, Status};
 
 use crate::eval::{Question, judge};
-use crate::{exit, quality, show, size};
+use crate::{exit, quality, report, show, size};
 
 /// What the table begins with.
 const TITLE: &str = "lambda,c,weights";
@@ -54,6 +55,13 @@ impl Table {
             self.qualities.push(judge(&model, test, reading, Question::default(), budget)?);
         }
         Ok(())
+    }
+
+    /// The page of the path.
+    pub fn report(&self, run: RunRecord, budget: &Budget) -> anyhow::Result<Report> {
+        let mut report = Report::new(&report::short_name(&self.folder));
+        report.path = Some(PathReport::gather(&self.found, &self.qualities, run, budget)?);
+        Ok(report)
     }
 
     /// Tells scripts how it ended.

@@ -15,6 +15,7 @@ from .logistic_cv import LogisticRegressionCV
 from .model import Model, read_model
 from .multitask import MultiTaskElasticNet, MultiTaskLasso
 from .quantile import QuantileRegressor
+from .reports import Report, report
 from .ridge_classifier import RidgeClassifier
 from .ridge_cv import RidgeCV
 from .schema import Schema
@@ -42,6 +43,7 @@ __all__ = [
     "MultiTaskLasso",
     "QuantileRegressor",
     "RampSVC",
+    "Report",
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
@@ -58,6 +60,7 @@ __all__ = [
     "pack",
     "read_model",
     "register_skl2onnx",
+    "report",
     "trusted_types",
 ]
 __version__ = VERSION

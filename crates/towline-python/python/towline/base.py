@@ -13,6 +13,7 @@ from ._tasks import CallbackSupportMixin
 from ._train import Fit
 from .frames import columns_of
 from .model import Model, coefficients
+from .reports import fragment
 from .schema import Schema
 from .store import is_on_disk, open_store
 
@@ -135,6 +136,15 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     def to_sklearn(self):
         """A fitted estimator of scikit-learn with the same predictions."""
         return self.model_.to_sklearn()
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram, and of a fitted model what it has come to."""
+        shown = super()._html_repr()
+        if not hasattr(self, "_models"):
+            return shown
+        names = None if self.model_.feature_names is not None else getattr(self, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        return shown + fragment(type(self).__name__, self.model_, names)
 
     def __getstate__(self):
         """For pickle: weights are in the bytes of the models, which are checked when they are read, and nowhere else.

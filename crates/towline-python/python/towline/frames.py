@@ -60,7 +60,7 @@ def packed(data, y, sample_weight, memory, reading: dict):
         added[WEIGHT] = _column(sample_weight, "sample_weight", data.shape[0]).astype(float)
         reading = {**reading, "weight": WEIGHT}
     with tempfile.TemporaryDirectory(prefix="towline-") as folder:
-        frame = _with_columns(without_index(data), added)
+        frame = with_columns(without_index(data), added)
         yield pack(frame, Path(folder) / "frame.tow", memory=memory, **{"precision": "f64", **reading})
 
 
@@ -73,7 +73,8 @@ def _column(values, name: str, rows: int) -> np.ndarray:
     return values
 
 
-def _with_columns(data, added: dict):
+def with_columns(data, added: dict):
+    """The same frame with more columns."""
     if not added:
         return data
     if hasattr(data, "assign"):

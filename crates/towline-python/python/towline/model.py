@@ -188,6 +188,11 @@ class Model:
         """A fitted estimator of scikit-learn with the same predictions."""
         return to_sklearn(self)
 
+    def _repr_html_(self) -> str:
+        from .reports import fragment
+
+        return fragment("Model", self, None)
+
     def save(self, path) -> None:
         """Writes the file that ``read_model`` and ``towline predict`` read."""
         self._one().save(os.fspath(path))

@@ -37,6 +37,11 @@ pub trait Observer {
         let _ = (objective, weights);
     }
 
+    /// The score of test rows that the step at hand has brought, where the observer has such rows.
+    fn test_score(&mut self) -> Option<f64> {
+        None
+    }
+
     /// Called with a sentence that a user should read.
     fn note(&mut self, text: &str) {
         let _ = text;

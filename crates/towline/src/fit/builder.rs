@@ -58,6 +58,8 @@ pub struct Fit {
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) begin: Option<Begin>,
     pub(super) own_weight_only: bool,
+    /// What was typed.
+    pub(super) command: Option<String>,
     pub(super) keep_state: bool,
     /// Folds that are held out for a calibration, and how its curves are found.
     pub(super) calibrate: Option<(u32, CalibrationMethod)>,

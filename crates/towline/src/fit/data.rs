@@ -136,6 +136,17 @@ impl Data {
         }
     }
 
+    /// What it is called: the files that a store was packed from.
+    pub fn describe(&self) -> String {
+        let Some(store) = self.disk() else { return "rows in memory".into() };
+        let names: Vec<&str> = store.manifest().sources.iter().map(|source| source.name.as_str()).collect();
+        match names[..] {
+            [] => store.path().display().to_string(),
+            [name] => name.to_string(),
+            [first, .., last] => format!("{} files from {first} to {last}", names.len()),
+        }
+    }
+
     /// What the store says of itself.
     pub(super) fn manifest(&self) -> Option<&Manifest> {
         self.disk().map(|store| store.manifest())

@@ -14,6 +14,7 @@ pub mod cv;
 mod data;
 mod error;
 mod fitted;
+mod group_norms;
 mod joint;
 mod losses;
 mod method;

@@ -1,17 +1,19 @@
 //! A fit on its way: from settings and data to a model.
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use super::Fit;
 use super::begin::{self, State};
 use super::data::Data;
 use super::error::FitError;
 use super::fitted::Fitted;
+use super::group_norms;
 use super::notes;
 use super::objective::Constant;
 use super::recipe::Recipe;
 use super::scores::Scores;
 use crate::budget::{Budget, Reservation};
-use crate::engine::{Observer, Solver, Task, TrainOptions, Trained};
+use crate::engine::{Observer, Recorder, RunRecord, Solver, Task, TrainOptions, Trained};
 use crate::input::ReadOptions;
 use crate::model::calibration::Calibration;
 use crate::model::{Header, Model, ModelWriter, Reporting};
@@ -29,6 +31,8 @@ pub struct Prepared {
     pub(super) calibration: Option<Calibration>,
     /// What is worth saying of the objective, and of an index.
     notes: [Vec<String>; 2],
+    /// How the newest run went.
+    record: Mutex<Option<Box<RunRecord>>>,
 }
 
 /// A run with what its models start from.
@@ -62,7 +66,7 @@ impl Fit {
         notes[0].extend(self.goal.task_note(&data)?);
         let recipe = fit.choose(&objective, &data, &mut notes[1])?;
         fit.check_calibration(&objective, &recipe, &data)?;
-        Ok(Prepared { fit, data, budget, objective, recipe, calibration: None, notes })
+        Ok(Prepared { fit, data, budget, objective, recipe, calibration: None, notes, record: Mutex::default() })
     }
 
     /// What is minimised on `data`.
@@ -173,6 +177,7 @@ impl Prepared {
         let (mut model, width) = self.data.model(&trained, &self.objective, &self.budget)?;
         model.header.reporting = self.reporting();
         let solver = self.solver(&trained);
+        model.header.run = self.record(&trained);
         let mut state = Vec::new();
         for model in trained.into_iter().filter(|_| self.fit.keep_state) {
             let duals = model.duals.values().map_err(|error| FitError::State(error.to_string()))?;
@@ -188,12 +193,14 @@ impl Prepared {
         let Some(store) = self.data.disk() else {
             let (mut model, _): (Model, u64) = self.data.model(trained, &self.objective, &self.budget)?;
             model.header.reporting = self.reporting();
+            model.header.run = self.record(trained);
             model.save_to(place)?;
             return Ok(model.header);
         };
         let weights: usize = trained.iter().map(|trained| trained.weights.len()).sum();
         let _weights = self.budget.reserve("weights", 8 * weights as u64)?;
-        let mut writer = ModelWriter::new(store, &self.budget)?.reporting(self.reporting());
+        let record = self.record(trained);
+        let mut writer = ModelWriter::new(store, &self.budget)?.reporting(self.reporting()).run(record);
         Ok(writer.write(trained, &self.objective, place)?.0)
     }
 
@@ -201,6 +208,17 @@ impl Prepared {
     fn reporting(&self) -> Reporting {
         let reporting = self.fit.goal.reporting(&self.objective.targets, &self.data);
         Reporting { calibration: self.calibration.clone(), ..reporting }
+    }
+
+    /// How the newest run went, and what the process has needed so far.
+    fn record(&self, trained: &[Trained]) -> Option<Box<RunRecord>> {
+        let found = self.record.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        found.map(|mut record| {
+            group_norms::note(&mut record, &self.objective, trained, &self.data, &self.budget);
+            record.solver = self.solver(trained).map(|solver| solver.name().to_string());
+            record.peak_bytes = crate::machine::peak_memory_bytes();
+            record
+        })
     }
 
     /// How the problem was solved, if one solver did it.
@@ -235,7 +253,17 @@ impl Run<'_> {
     pub fn train(self, observer: &mut dyn Observer) -> Result<Vec<Trained>, FitError> {
         let Prepared { data, budget, recipe, objective, .. } = self.prepared;
         let options = self.options.unwrap_or_else(|| TrainOptions::new(objective.clone()));
-        recipe.train(data, options, budget, observer)
+        let tolerance = Some(options.tolerance).filter(|&tolerance| tolerance > 0.0 && !recipe.is_baseline());
+        let spent = || data.disk().map(|store| store.spent_seconds());
+        let before = spent();
+        let mut recorder = Recorder::new(observer, budget);
+        let trained = recipe.train(data, options, budget, &mut recorder)?;
+        let background_seconds =
+            spent().zip(before).map(|(after, before)| [after[0] - before[0], after[1] - before[1]]);
+        let (command, data, seed) = (self.prepared.fit.command.clone(), data.describe(), self.prepared.fit.seed);
+        let record = RunRecord { command, data, seed, tolerance, background_seconds, ..recorder.record };
+        *self.prepared.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(record));
+        Ok(trained)
     }
 }
 

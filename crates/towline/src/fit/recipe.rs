@@ -34,6 +34,11 @@ pub enum Recipe {
 }
 
 impl Recipe {
+    /// Whether it makes its passes and has no tolerance to reach.
+    pub(super) fn is_baseline(&self) -> bool {
+        matches!(self, Recipe::Baseline(_))
+    }
+
     /// What is worth saying before it begins.
     pub fn note(&self) -> Option<String> {
         match self {

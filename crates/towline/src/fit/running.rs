@@ -102,6 +102,12 @@ impl Fit {
         self
     }
 
+    /// The command that was typed, which the model remembers.
+    pub fn command(mut self, command: impl Into<String>) -> Fit {
+        self.command = Some(command.into());
+        self
+    }
+
     /// Threads, among which models are shared out. They change nothing but the time.
     pub fn threads(mut self, threads: usize) -> Fit {
         self.threads = Some(threads.max(1));

@@ -131,6 +131,7 @@ mod tests {
             hash_bits: None,
             reporting: Default::default(),
             schema: None,
+            run: None,
             fourier: None,
         };
         Model { header, features: Features::Numbered(vec![4]), weights: vec![0.5; intercepts] }

@@ -37,7 +37,7 @@ use crate::store::{DiskStore, StoreError};
 use calibration::{Calibration, Curve};
 use write::Weights;
 
-use crate::engine::{Baseline, Certificate, Cost, Status, Trained};
+use crate::engine::{Baseline, Certificate, Cost, RunRecord, Status, Trained};
 
 /// The newest version of the format. Models without a schema are written in version 2, which older programs read.
 pub const VERSION: u32 = 3;
@@ -88,6 +88,9 @@ pub struct Header {
     /// What the columns of the tables are that it was trained on: others are read in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
+    /// How it came about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<RunRecord>>,
 }
 
 /// What is told of a model that its objective does not say.
@@ -148,6 +151,7 @@ impl Header {
             hash_bits: None,
             reporting: Reporting::default(),
             schema,
+            run: None,
         }
     }
 

@@ -9,7 +9,7 @@ use super::file::{Checked, check_finite};
 use super::runs::{Kept, SortedRuns, least_bytes};
 use super::{Data, Header, MAGIC, ModelError, Reporting};
 use crate::budget::{Budget, Reservation};
-use crate::engine::Trained;
+use crate::engine::{RunRecord, Trained};
 use crate::objective::Objective;
 use crate::output::OutputFile;
 use crate::store::features::{Columns, FeatureName, Scaling};
@@ -25,6 +25,7 @@ pub struct ModelWriter<'a> {
     store: &'a DiskStore,
     budget: &'a Budget,
     reporting: Reporting,
+    run: Option<Box<RunRecord>>,
     /// Taken before a run, so that there is room for it in the end.
     paid: Reservation,
 }
@@ -33,12 +34,18 @@ impl<'a> ModelWriter<'a> {
     /// Sets aside what writing takes.
     pub fn new(store: &'a DiskStore, budget: &'a Budget) -> Result<Self, ModelError> {
         let paid = budget.reserve("the model on its way to disk", writing_bytes(store.shape().columns))?;
-        Ok(ModelWriter { store, budget, reporting: Reporting::default(), paid })
+        Ok(ModelWriter { store, budget, reporting: Reporting::default(), run: None, paid })
     }
 
     /// The same with what is told of the models.
     pub fn reporting(mut self, reporting: Reporting) -> Self {
         self.reporting = reporting;
+        self
+    }
+
+    /// The same with how the models came about.
+    pub fn run(mut self, run: Option<Box<RunRecord>>) -> Self {
+        self.run = run;
         self
     }
 
@@ -59,6 +66,7 @@ impl<'a> ModelWriter<'a> {
         let (intercepts, count) = self.look(&weights).map_err(failed)?;
         let header = Header {
             reporting: self.reporting.clone(),
+            run: self.run.clone(),
             ..Header::of(trained, objective, Data::of(self.store.manifest()), intercepts)
         };
         let unfit = |problem: String| ModelError::Unfit { path: path.clone(), problem };

@@ -5,6 +5,9 @@ pub(crate) const MODEL_MAGIC: [u8; 8] = *b"TOWMODEL";
 /// The first bytes of a file of dual variables.
 pub(crate) const DUALS_MAGIC: [u8; 8] = *b"TOWDUALS";
 
+/// The first line of a report.
+pub(crate) const REPORT_HEAD: &str = "<!DOCTYPE html><!-- a report of towline -->\n";
+
 /// The first bytes of a model of ONNX that is ours: the version of the format (8), and who made it.
 const ONNX_HEAD: &[u8] = b"\x08\x08\x12\x07towline";
 
@@ -37,6 +40,8 @@ pub enum Kind {
     Table(&'static str),
     /// A manual page.
     Manual,
+    /// A report as a page of HTML.
+    Report,
     /// A note that a run leaves itself, which begins with these words.
     Note(&'static str),
 }
@@ -58,6 +63,7 @@ impl Kind {
             Kind::Trace => "a trace",
             Kind::Table(_) => "a table of ours",
             Kind::Manual => "a manual page of ours",
+            Kind::Report => "a report of ours",
             Kind::Note(_) => "a note of ours",
         }
     }
@@ -94,6 +100,7 @@ impl Kind {
             Kind::Trace => head.starts_with(b"{") && contains(head, b"\"bytes_read\":"),
             Kind::Table(begin) | Kind::Note(begin) => head.starts_with(begin.as_bytes()),
             Kind::Manual => contains(head, b".TH towline"),
+            Kind::Report => head.starts_with(REPORT_HEAD.as_bytes()),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use folder::{MARKER, create_in, open_folder};
 pub use folder::{NewFolder, ScratchFolder};
 pub use inputs::Inputs;
 pub use kind::Kind;
-pub(crate) use kind::{DUALS_MAGIC, MODEL_MAGIC};
+pub(crate) use kind::{DUALS_MAGIC, MODEL_MAGIC, REPORT_HEAD};
 pub(crate) use name::{belongs_to, parent, unfinished};
 pub(crate) use publish::Seen;
 

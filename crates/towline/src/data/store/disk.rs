@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::features::{Columns, FeatureFiles, FeatureMap};
 use super::files::{StoreFolder, while_it_changes};
@@ -23,8 +25,20 @@ pub struct DiskStore {
     entries: Vec<Entry>,
     infos: Vec<BlockInfo>,
     made: Option<LazyFourier>,
+    spent: Spent,
     features: FeatureFiles,
     _paid: Option<Reservation>,
+}
+
+/// Nanoseconds that reading and decoding blocks took, by whichever thread.
+#[derive(Debug, Default)]
+struct Spent {
+    reading: AtomicU64,
+    decoding: AtomicU64,
+}
+
+fn add_since(total: &AtomicU64, begin: Instant) {
+    total.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
 }
 
 /// A list of blocks and files of this size is nothing; what is larger is paid for.
@@ -73,7 +87,17 @@ impl DiskStore {
         let mut infos: Vec<BlockInfo> = entries.iter().map(|entry| entry.info).collect();
         let made = LazyFourier::new(&manifest, &mut infos);
         let paid = Some(paid).filter(|paid| paid.bytes() > 0);
-        Ok(DiskStore { path: path.to_path_buf(), manifest, files, entries, infos, made, features, _paid: paid })
+        Ok(DiskStore {
+            path: path.to_path_buf(),
+            manifest,
+            files,
+            entries,
+            infos,
+            made,
+            spent: Spent::default(),
+            features,
+            _paid: paid,
+        })
     }
 
     /// The features that its rows have, by column, from the files that were opened with it.
@@ -122,6 +146,11 @@ impl DiskStore {
         &self.path
     }
 
+    /// Seconds that reading and decoding blocks took so far, on all threads together.
+    pub fn spent_seconds(&self) -> [f64; 2] {
+        [&self.spent.reading, &self.spent.decoding].map(|total| total.load(Ordering::Relaxed) as f64 * 1e-9)
+    }
+
     /// How many blocks use which encoding of values.
     pub fn encodings(&self) -> Result<BTreeMap<&'static str, u64>, StoreError> {
         let mut counts = BTreeMap::new();
@@ -163,14 +192,19 @@ impl DiskStore {
     /// Appends the rows of a block as they lie on disk.
     fn read_stored(&self, id: BlockId, buffers: &mut ReadBuffers, into: &mut Block) -> Result<(), StoreError> {
         let damaged = |error| StoreError::block(&self.file_of(id), id.0, &error);
+        let begin = Instant::now();
         self.read_bytes(id, &mut buffers.bytes)?;
+        add_since(&self.spent.reading, begin);
+        let begin = Instant::now();
         let header = Header::parse(&buffers.bytes).map_err(damaged)?;
         let info = &self.entries[id.0 as usize].info;
         if (header.rows, header.values) != (info.rows, info.values) {
             let problem = format!("block {} does not have the size that the block table says", id.0);
             return Err(StoreError::damaged(&self.file_of(id), problem));
         }
-        format::decode(&buffers.bytes, into, &mut buffers.scratch).map_err(damaged)
+        format::decode(&buffers.bytes, into, &mut buffers.scratch).map_err(damaged)?;
+        add_since(&self.spent.decoding, begin);
+        Ok(())
     }
 }
 

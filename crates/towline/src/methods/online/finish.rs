@@ -51,6 +51,7 @@ pub fn finish(options: &StreamOptions, report: StreamReport, learnt: Learnt) -> 
         hash_bits: options.hash_bits,
         reporting: Reporting { positive_class: options.positive.is_some().then_some(1), calibration: None },
         schema,
+        run: None,
     };
     Model { header, features, weights }
 }

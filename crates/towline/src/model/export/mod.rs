@@ -10,7 +10,7 @@ mod sql;
 
 use std::io::Write;
 
-use crate::model::{Features, Model};
+use crate::model::{Features, Header, Model};
 use crate::output::Kind;
 
 pub use liblinear::names as liblinear_names;
@@ -115,7 +115,9 @@ fn text(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
 }
 
 fn json(model: &Model, out: &mut impl Write) -> Result<(), ExportError> {
-    let mut value = serde_json::to_value(&model.header).map_err(std::io::Error::from)?;
+    // Other programs want the weights, not how they came about.
+    let header = Header { run: None, ..model.header.clone() };
+    let mut value = serde_json::to_value(&header).map_err(std::io::Error::from)?;
     let weights = (0..model.features.len()).map(|i| match &model.features {
         Features::Numbered(numbers) => serde_json::json!([numbers[i], model.weights_of(i)]),
         Features::Named(names) => serde_json::json!([names[i], model.weights_of(i)]),
