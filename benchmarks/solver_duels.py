@@ -82,13 +82,21 @@ def traced(bench, stem, limit, *more):
     bench.share = share = clock.share()
     steps = [json.loads(line) for line in open(trace)] if trace.exists() else []
     points = [(share * spent(step), step["objective"]) for step in steps if step["objective"] is not None]
-    if found.get("classes"):
-        # One class after the other, each with an objective of its own; the last word has the sum.
-        points = []
     if found.get("objective") is not None:
-        points.append((share * spent(found["seconds"]), found["objective"]))
         found["spent"] = share * spent(found["seconds"])
+        if found.get("classes"):
+            return found, by_class(found["classes"], points)
+        points.append((found["spent"], found["objective"]))
     return found, [point for point in points if point[0] <= limit]
+
+
+def by_class(classes, points):
+    """The points of each class: they train one after the other, and each has a clock of its own."""
+    begins = [k for k, point in enumerate(points) if k == 0 or point[0] < points[k - 1][0]]
+    if len(begins) != len(classes):
+        return {}
+    ends = begins[1:] + [len(points)]
+    return {each["class"]: points[begin:end] for each, begin, end in zip(classes, begins, ends)}
 
 
 def spent(cost):
@@ -96,6 +104,14 @@ def spent(cost):
     if "solve_seconds" in cost:
         return cost["solve_seconds"] + cost["certify_seconds"]
     return cost["solve"] + cost["certify"]
+
+
+def arrive(points, run):
+    """Seconds until weights have the objective of a run of LIBLINEAR, that of each class where there are several."""
+    if not isinstance(points, dict):
+        return reach(points, run["objective"])
+    times = [reach(points.get(name, []), objective) for name, objective in (run.get("classes") or {"": 0}).items()]
+    return None if None in times else sum(times)
 
 
 def reach(points, objective):
@@ -117,7 +133,7 @@ def duel(bench, peers, entry, loss, c):
     repeats = 1 if longest > 1 else 3
     tries = [traced(bench, *problem, "--tolerance", USUAL) for _ in range(repeats)]
     found = tries[-1][0]
-    if any(reach(points, run["objective"]) is None for run in ended.values() for _, points in tries[-1:]):
+    if any(arrive(points, run) is None for run in ended.values() for _, points in tries[-1:]):
         tries += [traced(bench, *problem, "--tolerance", FINE) for _ in range(repeats)]
         found = tries[-1][0]
     # Coordinate descent knows its objective only where it certifies.
@@ -143,7 +159,7 @@ def tolerances(found, ended):
 
 def rate(kind, run, tries, limit):
     """How often LIBLINEAR's time holds Towline's, which is the limit if it did not get there; and Towline's seconds."""
-    times = [time for time in (reach(points, run["objective"]) for _, points in tries) if time is not None]
+    times = [time for time in (arrive(points, run) for _, points in tries) if time is not None]
     seconds = min(times, default=None)
     ours = limit if seconds is None else seconds
     return max(run["seconds"], LEAST_SECONDS) / max(ours, LEAST_SECONDS), kind, seconds
@@ -173,10 +189,12 @@ def against_liblinear(bench, peers):
     """All sets, losses that LIBLINEAR has, C = 1, 100, 1000."""
     options = bench.options
     losses = [loss for loss in LIBLINEAR if not options.losses or loss in options.losses.split(",")]
-    cells, left_out = [], 0
+    cells, left_out, wanted = [], 0, low_cells(options.again)
     for loss in losses:
         for entry in bench.sets("numbers" if loss.endswith("insensitive") else "classes"):
             for c in map(float, options.C.split(",") if options.C else ["1", "100", "1000"]):
+                if wanted and (f"{entry['set']} {entry['scale']}", loss, c) not in wanted:
+                    continue
                 if bench.late():
                     left_out += 1
                     continue
@@ -186,6 +204,12 @@ def against_liblinear(bench, peers):
     if left_out:
         bench.notes.append(f"{left_out} cells were left out, --limit-seconds was over.")
     conclude(bench, cells)
+
+
+def low_cells(record):
+    """Cells that a record has below 0.8; none if there is no record."""
+    facts = json.loads(pathlib.Path(record).read_text())["facts"] if record else []
+    return {(cell["set"], cell["loss"], cell["C"]) for cell in facts if cell["ratio"] is not None and cell["ratio"] < 0.8}
 
 
 def conclude(bench, cells):
@@ -361,8 +385,8 @@ PARTS = {
 }
 
 
-def run(part, options, bench_of):
-    measure, title, heads = PARTS[part]
+def run(part, measured, options, bench_of):
+    measure, title, heads = measured
     says = "One thread. `benchmarks/solvers.py` says what exactly is timed; a ratio above 1 is in favour of Towline."
     bench = bench_of(options, title, says, heads)
     peers = Peers(options) if part not in ("core", "choice") else None

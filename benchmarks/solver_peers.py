@@ -62,7 +62,8 @@ def liblinear(path, loss, kind, c):
     weights = np.array(model.w[: x.shape[1] * rows]).reshape(x.shape[1], rows)
     # Each class against the rest; with two classes one model says both.
     sums = [objective(loss, c, x, np.where(y == label, 1.0, -1.0), w) for label, w in zip(labels, weights.T)]
-    return {"seconds": seconds, "objective": sum(sums)}
+    classes = {f"{label:g}": found for label, found in zip(labels, sums)} if rows > 1 else None
+    return {"seconds": seconds, "objective": sum(sums), "classes": classes}
 
 
 def ridge(path, alpha, intercept):

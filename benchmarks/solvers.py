@@ -15,11 +15,16 @@ One thread for everybody. What is measured, one part per name:
            best against Towline. Towline: seconds in solving and certifying until its weights have the objective of
            LIBLINEAR, which NumPy computes from its weights. Times under a millisecond count as one. Where it is not
            reached within 1.5 times LIBLINEAR's time and 5 s, that time counts. Seconds are those of the processor:
-           what the clock says, times the part of a processor that the run had.
+           what the clock says, times the part of a processor that the run had. Of several classes, which train one
+           after the other, each has to have the objective that LIBLINEAR has for it; its times are added up.
   ridge    ridge and least squares against Ridge(solver="cholesky") of scikit-learn, all rows in memory.
   lasso    a path of 100 lambdas and 10 folds, a tenth of the rows in memory, against LassoCV with all memory.
   choice   `auto` against each of the solvers that it chooses from, no intercept, gap 1e-6; must be at most 1.3 times as
            long as the best of them.
+  sparse   Lasso, elastic net and l1 logistic regression against celer, skglm and adelie, no intercept, lambda a tenth, a
+           hundredth and a thousandth of the largest; seconds of the processor, solving only, until the objective is
+           within 1e-6 of the optimum. Peers run with one tolerance after the other, and the loosest that will do
+           counts; what they compile is compiled before.
   core     covtype with a tenth of the rows in memory, hinge, C = 1, gap 1e-4: how often all rows are read.
 """
 import argparse
@@ -34,6 +39,7 @@ import common
 from common import HERE, ROOT
 from record import Record
 import solver_duels
+import solver_sparse
 
 SOURCES = ["covtype", "kddcup99", "flights", "ijcnn1", "a9a", "w8a", "mnist"]
 LOSSES = {"hinge": "classes", "squared-hinge": "classes", "logistic": "classes",
@@ -57,6 +63,7 @@ def arguments():
     parser.add_argument("--resume", action="store_true", help="keep the cells of an earlier run in the work folder")
     parser.add_argument("--strict", action="store_true", help="fail if a cell of the matrix is not met")
     parser.add_argument("--peer-time", type=float, default=600.0, help="most seconds of a run of a peer [600]")
+    parser.add_argument("--again", metavar="RECORD.json", help="of peers, only the cells that this record has below 0.8")
     parser.add_argument("--peer-results", help="a file to keep results of peers in, and to take them from")
     parser.add_argument("--lasso", type=int, metavar="ROWS", help="prepare the part lasso, such as with 1000000 rows")
     parser.add_argument("--record", help="the end of the record's name [solvers-PART]; none writes none")
@@ -114,7 +121,8 @@ class Bench(Record):
         """Writes the record, or only prints its table."""
         if self.options.record == "none":
             return print(common.table(self.heads, self.rows) + "".join(f"- {note}\n" for note in self.notes))
-        name = self.options.record or f"solvers-{part}{'-quick' if self.options.quick else ''}"
+        some = "-quick" if self.options.quick else "-again" if self.options.again else ""
+        name = self.options.record or f"solvers-{part}{some}"
         self.write(self.options.records, name, common.versions(self.towline, python))
 
 
@@ -257,7 +265,9 @@ def short(cell):
     return f"**{cell['status'] if cell['gap'] is None else format(cell['gap'], '.0e')}**, {cell['seconds']:.1f} s"
 
 
-PARTS = {"prepare": prepare, "matrix": matrix, **{name: None for name in solver_duels.PARTS}}
+DUELS = solver_duels.PARTS | {"sparse": (solver_sparse.against_sparse, "Sparse models against celer, skglm and adelie",
+                                         solver_sparse.HEADS)}
+PARTS = {"prepare": prepare, "matrix": matrix, **{name: None for name in DUELS}}
 
 
 def main():
@@ -267,8 +277,8 @@ def main():
         sys.exit("solvers.py: name a folder for stores with --work; prepare fills it, and the other parts use it")
     good = True
     for part in options.parts:
-        if part in solver_duels.PARTS:
-            solver_duels.run(part, options, Bench)
+        if part in DUELS:
+            solver_duels.run(part, DUELS[part], options, Bench)
         else:
             good = PARTS[part](options) is not False and good
     if options.strict and not good:
