@@ -11,6 +11,7 @@ pub fn typed(message: &str) -> String {
         let mut words = match name {
             _ if is_command => format!("towline {name}"),
             "c" => "-C".to_string(),
+            "violation" => "-e".to_string(),
             _ => format!("--{}", name.replace('_', "-")),
         };
         if let Some(value) = value {

@@ -9,10 +9,10 @@
 //! | `-s 4` | `--multiclass crammer-singer` |
 //! | `-s 11`, `-s 12` | `--loss squared-epsilon-insensitive` |
 //! | `-s 13` | `--loss epsilon-insensitive` |
+//! | `-e E` of the dual solvers for classes (1, 3) | `--stop kkt -e E` |
 //! | `-c`, `-p`, `-q` | `-C`, `--epsilon`, `--quiet` |
 //! | `-B b` | `--bias b`; none if b is negative |
 //! | `-wLABEL W` | `--class-weight LABEL=W` |
-use std::convert::Infallible;
 use std::ffi::OsString;
 
 use towline::objective::Multiclass;
@@ -42,11 +42,6 @@ pub fn solver(text: &str) -> Result<Solver, String> {
         _ => return Err("solver types are 0, 1, 2, 3, 4, 7, 11, 12 and 13; or name the loss with --loss".into()),
     };
     Ok(Solver { loss, multiclass })
-}
-
-/// `-e` bounds a gradient whose size depends on solver and data; no gap is the same for all of them.
-pub fn epsilon(_text: &str) -> Result<Infallible, String> {
-    Err("LIBLINEAR's -e bounds the gradient of its own solver and has no exact counterpart; use --tolerance, the relative duality gap".into())
 }
 
 /// The value of the constant feature; a negative one means that there is none.

@@ -1,6 +1,7 @@
 //! `towline`: exact linear models on data larger than memory.
 // They panic where nobody reads, or where a disk is full: show::print and show::say do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+mod algorithm;
 mod allocator;
 mod beside;
 mod cat;

@@ -34,6 +34,10 @@ pub struct StreamArguments {
     /// At the end of the file, wait for more
     #[arg(long, requires = "stream")]
     follow: bool,
+    /// Whether the model is a mean of the weights after each block with the last ones (on), or the last ones alone (off),
+    /// as in the paper [default: on]
+    #[arg(long, requires = "stream", value_name = "on|off", value_parser = ["on", "off"])]
+    averaging: Option<String>,
     /// Score each block before it is learnt, and say how well it was predicted
     #[arg(long, requires = "stream")]
     progressive: bool,
@@ -138,7 +142,7 @@ pub fn run(arguments: &Arguments, typed: &[String]) -> anyhow::Result<ExitCode> 
 impl StreamArguments {
     /// A stream with what was typed of these.
     fn set(&self, fit: Fit) -> StreamFit {
-        let mut stream = fit.stream().progressive(self.progressive);
+        let mut stream = fit.stream().progressive(self.progressive).averaging(self.averaging.as_deref() != Some("off"));
         if let Some(bits) = self.hash_bits {
             stream = stream.hash_bits(bits);
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use towline::evaluate::Quality;
 use towline::model::Header;
 use towline::objective::Targets;
-use towline::trainer::Status;
+use towline::trainer::{Certificate, Status};
 
 use crate::{quality, show, size};
 
@@ -36,6 +36,7 @@ pub fn json(
         "solver": solver,
         "passes": cost.passes,
         "sweeps": cost.sweeps,
+        "visits": cost.visits,
         "bytes_read": cost.bytes_read,
         "peak_memory_bytes": towline::machine::peak_memory_bytes(),
         "seconds": {
@@ -47,9 +48,22 @@ pub fn json(
             "certify": cost.certify_seconds,
         },
         "support": certificate.map(|certificate| certificate.support),
+        "unbounded_support": certificate.and_then(|certificate| certificate.unbounded),
+        "violation": certificate.and_then(|certificate| certificate.violation),
         "classes": classes.collect::<Vec<_>>(),
         "test": test.map(|test| quality::json(test, None)).transpose()?,
     }))
+}
+
+/// How many there are, and how many of them no bound holds.
+fn support(certificate: &Certificate) -> String {
+    let all = show::count(certificate.support);
+    match certificate.unbounded {
+        Some(unbounded) if unbounded < certificate.support => {
+            format!("{all}, {} of them between their bounds", show::count(unbounded))
+        }
+        _ => all,
+    }
 }
 
 /// For a person; `solver` says which way was chosen if there was a choice.
@@ -90,8 +104,9 @@ pub fn text(output: &Path, header: &Header, pack_seconds: f64, solver: Option<&s
             line("objective", show::measure(certificate.objective)),
             line(bound, show::measure(certificate.dual_objective)),
             line("relative gap", format!("{:.2e}", certificate.relative_gap())),
-            line("support vectors", show::count(certificate.support)),
+            line("support vectors", support(&certificate)),
         ]);
+        lines.extend(certificate.violation.map(|violation| line("violation", format!("{violation:.2e}"))));
     }
     lines.extend(solver.map(|solver| line("solver", solver.to_string())));
     lines.extend([

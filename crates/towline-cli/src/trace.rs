@@ -88,6 +88,7 @@ impl Watcher {
             "objective": step.objective,
             "relative_gap": step.certificate.map(|certificate| certificate.relative_gap()),
             "gap_estimate": step.gap_estimate,
+            "violation": step.violation,
             "solve_seconds": cost.solve_seconds,
             "certify_seconds": cost.certify_seconds,
         });

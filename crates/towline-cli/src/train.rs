@@ -1,5 +1,4 @@
 //! `towline train`: rows become a model.
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,9 +17,10 @@ use towline::order::OrderName;
 use towline::output::{Inputs, Kind, OutputFile};
 use towline::stop::Stop;
 use towline::store::{BlockStore, DiskStore};
-use towline::trainer::{Choice, Plan, Selection, Status, TrainError};
+use towline::trainer::{Choice, Plan, Status, TrainError};
 use towline::{Fit, Method};
 
+use crate::algorithm::AlgorithmArguments;
 use crate::beside::pack_beside;
 use crate::eval::{Question, judge};
 use crate::grid::{self, Grid};
@@ -33,7 +33,7 @@ use crate::preparation::PreparationArguments;
 use crate::recipe::RecipeArguments;
 use crate::stream::{self, StreamArguments};
 use crate::trace::Watcher;
-use crate::{command_line, exit, flags, liblinear, method, plan, report, show, summary};
+use crate::{command_line, exit, flags, method, plan, report, show, summary};
 
 /// Arguments of `towline train`.
 #[derive(clap::Args)]
@@ -57,9 +57,6 @@ pub struct Arguments {
     pub c: Grid,
     #[command(flatten)]
     pub objective: ObjectiveArguments,
-    /// There is no such option; its parser says what to use
-    #[arg(short = 'e', hide = true, value_parser = liblinear::epsilon)]
-    _gradient_bound: Option<Infallible>,
     /// Stop when the relative duality gap is this small
     #[arg(long, default_value_t = 1e-3)]
     pub(crate) tolerance: f64,
@@ -70,7 +67,8 @@ pub struct Arguments {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     max_time: Option<f64>,
-    /// The method: an exact one (auto, sbm, bmd, da-bcd, ibcd, trunc), or a published baseline
+    /// The method: an exact one (auto, sbm, bmd, da-bcd, ibcd, trunc), an algorithm with the parameters of its paper
+    /// (-as-published), or a published baseline
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = method::method())]
     method: Method,
     #[command(flatten)]
@@ -93,9 +91,8 @@ pub struct Arguments {
     /// Fraction of the rows in memory that stays cached when new blocks come
     #[arg(help_heading = "Solver", long, default_value_t = 0.5, value_parser = share)]
     cache_share: f64,
-    /// How the rows that stay are chosen
-    #[arg(help_heading = "Solver", long, value_enum, default_value_t = SelectionChoice::Gradient)]
-    selection: SelectionChoice,
+    #[command(flatten)]
+    algorithm: AlgorithmArguments,
     /// Epochs over the rows in memory before the next blocks come: a number, or auto, while they pay
     #[arg(help_heading = "Solver", long, default_value = "auto", value_parser = rounds)]
     rounds: Rounds,
@@ -169,14 +166,12 @@ impl Arguments {
             bail!("--method {name} has a rule of its own in place of -s; use --method sgd to choose a loss");
         }
         let mut fit = self.recipe.set(self.objective.fit()?, &is_typed).method(self.method).seed(self.seed);
+        fit = self.algorithm.set(fit, &is_typed)?;
         if is_typed("order") {
             fit = fit.order(self.order.into());
         }
         if is_typed("cache_share") {
             fit = fit.cache_share(self.cache_share);
-        }
-        if is_typed("selection") {
-            fit = fit.selection(self.selection.into());
         }
         if is_typed("rounds") {
             fit = fit.rounds(self.rounds.0);
@@ -216,13 +211,6 @@ enum OrderChoice {
     Adaptive,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum SelectionChoice {
-    Gradient,
-    Random,
-    Gap,
-}
-
 impl From<OrderChoice> for OrderName {
     fn from(choice: OrderChoice) -> Self {
         match choice {
@@ -230,16 +218,6 @@ impl From<OrderChoice> for OrderName {
             OrderChoice::Permutation => OrderName::Permutation,
             OrderChoice::Shrinking => OrderName::Shrinking,
             OrderChoice::Adaptive => OrderName::Adaptive,
-        }
-    }
-}
-
-impl From<SelectionChoice> for Selection {
-    fn from(choice: SelectionChoice) -> Self {
-        match choice {
-            SelectionChoice::Gradient => Selection::Gradient,
-            SelectionChoice::Random => Selection::Random,
-            SelectionChoice::Gap => Selection::Gap,
         }
     }
 }

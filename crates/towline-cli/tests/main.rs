@@ -18,6 +18,7 @@ mod methods;
 mod outputs;
 mod path;
 mod preparation;
+mod published;
 mod report;
 mod snapshots;
 mod store;

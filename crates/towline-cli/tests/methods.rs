@@ -171,7 +171,7 @@ fn what_has_no_meaning_is_refused() {
         ("--method bmd --cache-share 0.2", 1, "this method keeps none; use --method sbm"),
         ("--test-every 1", 2, "--test"),
         ("--test - --trace t --test-every 1", 1, "standard input can be read only once; name a file"),
-        ("-e 0.1", 2, "use --tolerance, the relative duality gap"),
+        ("--stop gap -e 0.1", 1, "use --tolerance, the relative duality gap"),
         ("-s 4 --loss hinge", 2, "cannot be used with"),
         ("-s 6", 2, "l1 penalty"),
         ("-s 9", 2, "or name the loss with --loss"),

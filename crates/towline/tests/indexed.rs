@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::labelled::{loss, objective, rows as make_rows, text};
 use towline::budget::Budget;
 use towline::index::{Forest, IndexOptions, PageCache, build};
-use towline::indexed::{self, IndexedOptions};
+use towline::indexed::{self, IndexedOptions, Queries};
 use towline::input::{Input, Progress};
 use towline::objective::Objective;
 use towline::order::OrderName;
@@ -69,7 +69,7 @@ fn one_row_at_a_time_is_the_truncated_batch_solver() {
         let convex: truncation::ConvexTrainer = if primal { train_by_newton } else { train };
         let batch =
             truncation::train(store.clone(), &options, (BEGINNING, convex), &Budget::unlimited(), &mut ()).unwrap();
-        let indexed = IndexedOptions { wanted: 1, primal, beginning: BEGINNING };
+        let indexed = IndexedOptions { wanted: 1, primal, beginning: BEGINNING, queries: Queries::OURS };
         let (found, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
         assert_eq!((batch.status, found.status), (Status::Converged, Status::Converged), "{name}");
         let (a, b) = (batch.certificate.objective, found.certificate.objective);
@@ -90,7 +90,7 @@ fn every_order_and_any_number_of_rows_ends_at_a_certified_stationary_point() {
             let objective = objective(loss("hinge"), 1.0, 0.0, Some(S));
             let mut options = options(objective.clone(), 1e-6);
             options.order = order;
-            let indexed = IndexedOptions { wanted, primal: false, beginning: BEGINNING };
+            let indexed = IndexedOptions { wanted, primal: false, beginning: BEGINNING, queries: Queries::OURS };
             let (found, falls) = with_index(&store, &options, &indexed, &Budget::unlimited());
             assert_eq!(found.status, Status::Converged, "{order:?} {wanted}");
             assert!(found.certificate.relative_gap() <= 1e-6 && falls.is_sorted_by(|a, b| b <= a));
@@ -130,7 +130,12 @@ impl Observer for Stops {
 fn a_run_that_is_cut_short_claims_no_more_than_it_knows() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 900, 0.3);
-    let indexed = IndexedOptions { wanted: 50, primal: false, beginning: Beginning { rows: 15, shuffled: true } };
+    let indexed = IndexedOptions {
+        wanted: 50,
+        primal: false,
+        beginning: Beginning { rows: 15, shuffled: true },
+        queries: Queries::OURS,
+    };
     for steps in 1..40 {
         let stop = Stop::default();
         let objective = objective(loss("hinge"), 20.0, 0.0, Some(0.0));
@@ -154,7 +159,7 @@ fn active_rows_that_do_not_fit_wait_on_disk() {
     for (name, primal) in [("hinge", false), ("squared-hinge", true)] {
         // A loss that is hardly cut off: most rows are active.
         let options = options(objective(loss(name), 1.0, 0.0, Some(4.0)), 1e-3);
-        let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING };
+        let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING, queries: Queries::OURS };
         let (whole, _) = with_index(&store, &options, &indexed, &Budget::unlimited());
         let limit = 700_000;
         let budget = Budget::new(limit);
@@ -205,7 +210,7 @@ fn in_little_memory(
     let stop = Stop::default();
     let mut options = TrainOptions { stop: stop.clone(), ..options(objective.clone(), 1e-4) };
     options.tasks[0].start = start.map(Start::Values);
-    let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING };
+    let indexed = IndexedOptions { wanted: 200, primal, beginning: BEGINNING, queries: Queries::OURS };
     let mut notes = Notes { falls: Vec::new(), notes: Vec::new(), steps, stop };
     let mut trained = indexed::train(store, &mut pages, (&options, &indexed), &budget, &mut notes).unwrap();
     assert!(budget.peak_bytes() <= budget.limit_bytes());
@@ -259,7 +264,7 @@ fn models_on_one_index_share_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 2000, 0.05);
     let task = || Task::new(objective(loss("hinge"), 1.0, 0.0, Some(S)));
-    let indexed = IndexedOptions { wanted: 100, primal: false, beginning: BEGINNING };
+    let indexed = IndexedOptions { wanted: 100, primal: false, beginning: BEGINNING, queries: Queries::OURS };
     // The second budget has no room for the rows of all: those that wait go to disk.
     for limit in [1 << 40, 2_000_000, 900_000] {
         let train = |tasks: Vec<Task>| {
@@ -307,7 +312,7 @@ fn runs_with_an_index_end_soon_after_any_look() {
     for (name, primal, budget) in
         [("hinge", false, u64::MAX), ("squared-hinge", true, u64::MAX), ("hinge", false, 600_000)]
     {
-        let indexed = IndexedOptions { wanted: 50, primal, beginning: BEGINNING };
+        let indexed = IndexedOptions { wanted: 50, primal, beginning: BEGINNING, queries: Queries::OURS };
         let tasks = || [0.3, 1.0].map(|c| Task::new(objective(loss(name), c, 0.5, Some(S)))).into();
         let run = |stop: Stop| {
             let budget = if budget == u64::MAX { Budget::unlimited() } else { Budget::new(budget) };

@@ -24,6 +24,7 @@ mod parts;
 mod path;
 mod penalties;
 mod penalty_agreement;
+mod published;
 mod resident;
 mod rows;
 mod second_order;

@@ -14,15 +14,15 @@
 /// The settings and actions that messages name: methods of `Fit`, of what it makes, of `Pack` and of `Store`.
 #[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "absent", "append", "bias", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "column", "columns",
-    "delimiter", "duplicates", "folds", "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index",
-    "index_base", "init_rows", "interact", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
+    "absent", "append", "bias", "block_size", "block_steps", "blocks", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "column", "columns",
+    "delimiter", "duplicates", "eta", "eta_growth", "extrapolation", "first_truncate", "folds", "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index",
+    "index_base", "init_rows", "inner_passes", "inner_tolerance", "interact", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
     "max_passes", "max_time", "memory", "method", "metric", "min_count", "missing", "multiclass", "non_negative", "number", "order",
     "ordered",
-    "pack", "parts", "path", "penalty", "points", "positive", "precision", "query_rows", "repeat", "repeats", "restart", "rff",
+    "pack", "partition", "parts", "path", "penalty", "points", "page_share", "positive", "precision", "query_blocks", "query_margin", "query_rows", "repeat", "repeats", "restart", "rff",
     "rff_keep", "rff_seed", "rounds", "rows", "scale", "selection",
     "solver", "split_groups", "stratify", "stream", "task", "text", "to", "tolerance", "truncate", "unlabelled",
-    "verify", "warm_start", "weight", "working_set",
+    "verify", "violation", "warm_start", "weight", "working_set",
 ];
 
 /// Replaces each setting that `message` names by what `say` calls it, given its name and value. What is in backticks

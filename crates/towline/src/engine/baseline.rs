@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Baseline {
     /// Projected stochastic subgradient descent on the hinge loss.
     Pegasos,
+    /// The same with a block a step.
+    BmPegasos,
     /// The averaged perceptron.
     Perceptron,
     /// The passive-aggressive update with a step of at most C, averaged.
@@ -26,8 +28,9 @@ pub enum Baseline {
 
 impl Baseline {
     /// Every method, for tests and messages.
-    pub const ALL: [Baseline; 8] = [
+    pub const ALL: [Baseline; 9] = [
         Baseline::Pegasos,
+        Baseline::BmPegasos,
         Baseline::Perceptron,
         Baseline::Mira,
         Baseline::Cw,
@@ -41,6 +44,7 @@ impl Baseline {
     pub const fn name(self) -> &'static str {
         match self {
             Baseline::Pegasos => "pegasos",
+            Baseline::BmPegasos => "bm-pegasos",
             Baseline::Perceptron => "perceptron",
             Baseline::Mira => "mira",
             Baseline::Cw => "cw",

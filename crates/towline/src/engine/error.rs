@@ -31,6 +31,20 @@ pub enum TrainError {
     /// A loss of the caller's own is one of one output.
     #[error("a loss of your own has one output, and there are {0}; leave `multiclass` out")]
     OwnLoss(usize),
+    /// Rows cannot be split into so many parts.
+    #[error(
+        "`blocks` asks for {wanted} steps a pass, and the store has {found} blocks; pack the rows with a smaller \
+         `block_size`, or ask for fewer"
+    )]
+    Blocks {
+        /// Blocks of the store.
+        found: usize,
+        /// Steps of a pass.
+        wanted: usize,
+    },
+    /// The parts do not fit.
+    #[error("one of {0} parts of the rows does not fit into the budget; use more `memory`, or more `blocks`")]
+    FewBlocks(u32),
     /// The system has no threads left.
     #[error("cannot start threads: {0}")]
     Threads(String),

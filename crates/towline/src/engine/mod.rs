@@ -27,6 +27,7 @@ pub mod targets;
 mod task;
 mod unlearnt;
 mod until;
+mod variant;
 mod warm_start;
 
 pub(crate) use after::After;
@@ -65,4 +66,5 @@ pub use task::{RowFilter, Task};
 pub use unlearnt::without_training;
 pub(crate) use unlearnt::{ZeroCosts, by_scan as unlearnt_by_scan, loss_at_zero, models as unlearnt_models};
 pub(crate) use until::Until;
+pub use variant::{Partition, Variant};
 pub use warm_start::{PathState, WarmState};

@@ -22,6 +22,8 @@ pub struct Step {
     /// The relative gap between the weights with which the last pass began and this dual objective, where it was
     /// computed.
     pub gap_estimate: Option<f64>,
+    /// The largest violation of the Karush-Kuhn-Tucker conditions that the last sweep has met, where the run ends by it.
+    pub violation: Option<f64>,
     /// The newest certificate.
     pub certificate: Option<Certificate>,
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Selection, Solver, Task};
+use crate::engine::{Selection, Solver, Task, Variant};
 use crate::objective::Objective;
 use crate::order::OrderName;
 use crate::stop::Stop;
@@ -34,6 +34,8 @@ pub struct TrainOptions {
     pub seed: u64,
     /// When the proximal centre moves, with any other penalty than ½‖w‖².
     pub centre: Centre,
+    /// In what the algorithm differs from ours.
+    pub variant: Variant,
     /// Which solver runs.
     pub solver: Solver,
     /// Coordinate descent gives up when it is expected to take more sweeps than this from now on: another solver would
@@ -69,6 +71,7 @@ impl TrainOptions {
             parts: None,
             seed: 0,
             centre: Centre::default(),
+            variant: Variant::OURS,
             solver: Solver::default(),
             patience: None,
             working_set: true,

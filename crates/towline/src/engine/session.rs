@@ -27,6 +27,8 @@ pub struct Standing {
     pub objective: Option<f64>,
     /// About how large the relative gap is.
     pub gap_estimate: Option<f64>,
+    /// The largest violation of the optimality conditions that the last sweep has met, where the run ends by it.
+    pub violation: Option<f64>,
     /// The newest certificate.
     pub certificate: Option<Certificate>,
 }
@@ -35,13 +37,13 @@ impl Standing {
     /// What a certificate says.
     pub fn by(certificate: Certificate) -> Standing {
         let (dual_objective, objective) = (Some(certificate.dual_objective), Some(certificate.objective));
-        Standing { dual_objective, objective, gap_estimate: None, certificate: Some(certificate) }
+        Standing { dual_objective, objective, certificate: Some(certificate), ..Standing::default() }
     }
 
     /// Tells an observer of a step after which models stand like this.
     pub fn tell(self, observer: &mut dyn Observer, cost: Cost, models: &[&[f64]]) {
-        let Standing { dual_objective, objective, gap_estimate, certificate } = self;
-        let step = Step { cost, dual_objective, objective, gap_estimate, certificate };
+        let Standing { dual_objective, objective, gap_estimate, violation, certificate } = self;
+        let step = Step { cost, dual_objective, objective, gap_estimate, violation, certificate };
         observer.step(&step, &WeightsNow { models });
     }
 

@@ -4,7 +4,7 @@
 //! in the loop: no allocation, no lock, no lookup; the order and the loss are compiled into it.
 use crate::block::Row;
 use crate::loss::Loss;
-use crate::order::{Order, Visit};
+use crate::order::{Gradients, Order, Visit};
 use crate::prefetch::prefetch;
 use crate::residents::View;
 
@@ -30,6 +30,8 @@ pub struct Sweep {
     pub violation: f64,
     /// Visits made.
     pub visits: u64,
+    /// The projected gradients that were met, where the order asks for them.
+    pub gradients: Gradients,
 }
 
 impl Sweep {
@@ -39,6 +41,7 @@ impl Sweep {
         self.gain += visit.gain;
         self.violation = self.violation.max(visit.violation);
         self.visits += 1;
+        self.gradients.add(visit);
     }
 }
 
@@ -114,6 +117,7 @@ pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
     order: &mut O,
 ) -> Sweep {
     let mut total = Sweep::default();
+    let exact = order.wants_gradients();
     let mut coming = order.next();
     while let Some(i) = coming {
         // Rows lie anywhere: the next one is on its way while this one is worked on.
@@ -122,21 +126,35 @@ pub fn sweep<L: Loss, W: Weights, O: Order + ?Sized>(
             prefetch(states, next);
             rows.prefetch(next);
         }
-        let visit = visit(loss, rows.row(i), &mut states[i], weights);
+        let visit = visit(loss, rows.row(i), &mut states[i], weights, exact);
         total.count(&visit);
         order.learn(i, visit);
     }
     total
 }
 
-/// Maximises the dual over one row, all others fixed, and moves the weights with it.
+/// Maximises the dual over one row, all others fixed, and moves the weights with it. Tells its gradient if that is
+/// wanted.
 #[inline(always)]
-pub fn visit<L: Loss, W: Weights>(loss: L, row: Row, state: &mut RowState, weights: &mut W) -> Visit {
+pub fn visit<L: Loss, W: Weights>(
+    loss: L,
+    row: Row,
+    state: &mut RowState,
+    weights: &mut W,
+    wants_gradient: bool,
+) -> Visit {
     let z = weights.margin(row);
     let q = weights.curvature(state.sq_norm);
     let beta = loss.dual_step(state.y, z, state.beta, q, state.c);
     let delta = beta - state.beta;
-    let mut visit = Visit { slack: loss.slack(state.y, z, beta, state.c), ..Visit::default() };
+    let mut visit = match wants_gradient {
+        false => Visit { slack: loss.slack(state.y, z, beta, state.c), ..Visit::default() },
+        true => Visit {
+            slack: loss.slack(state.y, z, state.beta, state.c),
+            gradient: loss.dual_gradient(state.y, z, state.beta, state.c),
+            ..Visit::default()
+        },
+    };
     if delta != 0.0 {
         let moved = delta * q;
         let values = loss.dual_value(state.y, beta, state.c) - loss.dual_value(state.y, state.beta, state.c);

@@ -103,7 +103,8 @@ pub(crate) fn models(
     let cost = Cost { sweeps: 0, visits: 0, solve_seconds: 0.0, certify_seconds: 0.0, ..cost };
     let model = |(task, &objective): (&Task, &f64)| {
         // No loss is less than 0, and neither is the optimum.
-        let certificate = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+        let certificate =
+            Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, ..Certificate::default() };
         let weights = vec![0.0; task.objective.width() * (columns as usize + 1)];
         Trained::new(weights, status, certificate, cost).by(solver)
     };

@@ -10,6 +10,8 @@ pub struct Until<'a> {
     pub order: &'a mut dyn Order,
     /// Looks at the limits now and then.
     pub pace: Pace<'a>,
+    /// Whether visits say their gradients, also to an order that does without.
+    pub wants_gradients: bool,
 }
 
 impl Order for Until<'_> {
@@ -34,6 +36,10 @@ impl Order for Until<'_> {
 
     fn begin_step(&mut self) {
         self.order.begin_step();
+    }
+
+    fn wants_gradients(&self) -> bool {
+        self.wants_gradients || self.order.wants_gradients()
     }
 
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {

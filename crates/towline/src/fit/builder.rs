@@ -7,7 +7,7 @@ use super::method::Method;
 use super::objective::{Constant, Goal};
 use super::regularizer::{Groups, Regularizer};
 use crate::budget::Budget;
-use crate::engine::{Selection, Solver};
+use crate::engine::{Partition, Selection, Solver};
 use crate::loss::AnyLoss;
 use crate::model::calibration::CalibrationMethod;
 use crate::objective::{Multiclass, Targets};
@@ -44,6 +44,22 @@ pub struct Fit {
     /// Sweeps per step; the inner `None` goes on while they pay.
     pub(super) rounds: Option<Option<u32>>,
     pub(super) parts: Option<u32>,
+    pub(super) partition: Option<Partition>,
+    /// The inner `None` is as many as fit.
+    pub(super) blocks: Option<Option<u32>>,
+    pub(super) inner_tolerance: Option<f64>,
+    pub(super) violation: Option<f64>,
+    /// The inner `None` follows from the data.
+    pub(super) eta: Option<Option<f64>>,
+    pub(super) eta_growth: Option<f64>,
+    pub(super) extrapolation: Option<bool>,
+    pub(super) inner_passes: Option<u32>,
+    pub(super) block_steps: Option<u32>,
+    /// The inner `None` begins as low as it ends.
+    pub(super) first_truncate: Option<Option<f64>>,
+    pub(super) query_blocks: Option<bool>,
+    pub(super) query_margin: Option<f64>,
+    pub(super) page_share: Option<f64>,
     pub(super) init_rows: Option<u64>,
     pub(super) query_rows: Option<u64>,
     pub(super) tolerance: Option<f64>,

@@ -5,7 +5,6 @@ use super::Fit;
 use super::error::{FitError, refuse};
 use super::settings::Setting;
 use crate::baselines::Baseline;
-use crate::engine::Centre;
 use crate::loss::{AnyLoss, Hinge, SquaredHinge};
 
 /// How to train: exactly, or by a published baseline.
@@ -35,24 +34,72 @@ pub enum Method {
     TruncL2Dual,
     /// Truncated squared hinge loss by blocks, Newton steps.
     TruncL2Primal,
+    /// An algorithm of a paper with the parameters of the paper, each of which is a setting.
+    AsPublished(Algorithm),
     /// A method without dual variables, for comparison.
     Baseline(Baseline),
+}
+
+/// Algorithms of papers that plain names are ours of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Selective block minimization (Chang & Roth, KDD 2011).
+    Sbm,
+    /// Block minimization (Yu et al., KDD 2010), as the same paper compares with it.
+    Bmd,
+    /// Adaptive variable selection frequencies (Glasmachers & Dogan 2013).
+    Avsf,
+    /// Dual-augmented block minimization (Yen et al., NIPS 2015).
+    DaBcd,
+    /// Indexed block coordinate descent (Yen et al., KDD 2013), Index-L1-dual.
+    IbcdL1Dual,
+    /// The same, Index-L2-dual.
+    IbcdL2Dual,
+    /// The same, Index-L2-primal.
+    IbcdL2Primal,
+}
+
+impl Algorithm {
+    /// The method with our parameters.
+    pub const fn ours(self) -> Method {
+        match self {
+            Algorithm::Sbm | Algorithm::Avsf => Method::Sbm,
+            Algorithm::Bmd => Method::Bmd,
+            Algorithm::DaBcd => Method::DaBcd,
+            Algorithm::IbcdL1Dual => Method::IbcdL1Dual,
+            Algorithm::IbcdL2Dual => Method::IbcdL2Dual,
+            Algorithm::IbcdL2Primal => Method::IbcdL2Primal,
+        }
+    }
 }
 
 /// Passes that a baseline makes if nothing else is said.
 pub const BASELINE_PASSES: u64 = 10;
 
 /// Settings of exact training, which a baseline has no use for.
-const EXACT: [Setting; 14] = [
+const EXACT: [Setting; 26] = [
     Setting::Tolerance,
     Setting::Order,
     Setting::CacheShare,
     Setting::Selection,
     Setting::Rounds,
     Setting::Parts,
+    Setting::Partition,
+    Setting::Blocks,
+    Setting::InnerTolerance,
+    Setting::Violation,
+    Setting::Eta,
+    Setting::EtaGrowth,
+    Setting::Extrapolation,
+    Setting::InnerPasses,
+    Setting::BlockSteps,
+    Setting::FirstTruncate,
+    Setting::QueryBlocks,
+    Setting::QueryMargin,
+    Setting::PageShare,
     Setting::Restart,
     Setting::WarmStart,
-    Setting::Truncate,
     Setting::InitRows,
     Setting::QueryRows,
     Setting::Solver,
@@ -62,7 +109,7 @@ const EXACT: [Setting; 14] = [
 
 impl Method {
     /// Every method.
-    pub const ALL: [Method; 19] = [
+    pub const ALL: [Method; 27] = [
         Method::Auto,
         Method::Sbm,
         Method::Bmd,
@@ -74,7 +121,15 @@ impl Method {
         Method::TruncL1Dual,
         Method::TruncL2Dual,
         Method::TruncL2Primal,
+        Method::AsPublished(Algorithm::Sbm),
+        Method::AsPublished(Algorithm::Bmd),
+        Method::AsPublished(Algorithm::Avsf),
+        Method::AsPublished(Algorithm::DaBcd),
+        Method::AsPublished(Algorithm::IbcdL1Dual),
+        Method::AsPublished(Algorithm::IbcdL2Dual),
+        Method::AsPublished(Algorithm::IbcdL2Primal),
         Method::Baseline(Baseline::Pegasos),
+        Method::Baseline(Baseline::BmPegasos),
         Method::Baseline(Baseline::Perceptron),
         Method::Baseline(Baseline::Mira),
         Method::Baseline(Baseline::Cw),
@@ -98,6 +153,13 @@ impl Method {
             Method::TruncL1Dual => "trunc-l1-dual",
             Method::TruncL2Dual => "trunc-l2-dual",
             Method::TruncL2Primal => "trunc-l2-primal",
+            Method::AsPublished(Algorithm::Sbm) => "sbm-as-published",
+            Method::AsPublished(Algorithm::Bmd) => "bmd-as-published",
+            Method::AsPublished(Algorithm::Avsf) => "avsf-as-published",
+            Method::AsPublished(Algorithm::DaBcd) => "da-bcd-as-published",
+            Method::AsPublished(Algorithm::IbcdL1Dual) => "ibcd-l1-dual-as-published",
+            Method::AsPublished(Algorithm::IbcdL2Dual) => "ibcd-l2-dual-as-published",
+            Method::AsPublished(Algorithm::IbcdL2Primal) => "ibcd-l2-primal-as-published",
             Method::Baseline(baseline) => baseline.name(),
         }
     }
@@ -116,7 +178,23 @@ impl Method {
             Method::TruncL1Dual => "Truncated hinge loss by blocks, dual coordinate descent",
             Method::TruncL2Dual => "Truncated squared hinge loss by blocks, dual coordinate descent",
             Method::TruncL2Primal => "Truncated squared hinge loss by blocks, Newton steps",
-            Method::Baseline(Baseline::Pegasos) => "Projected stochastic subgradients of the hinge loss",
+            Method::AsPublished(Algorithm::Sbm) => {
+                "The paper's: 12 blocks that stay the same, a cache of half of memory, 10 rounds"
+            }
+            Method::AsPublished(Algorithm::Bmd) => "The same without a cache",
+            Method::AsPublished(Algorithm::Avsf) => {
+                "The paper's: adaptive frequencies, and an end by violations of 0.01"
+            }
+            Method::AsPublished(Algorithm::DaBcd) => {
+                "The paper's: 10 blocks that stay the same, eta = 1, the centre is w"
+            }
+            Method::AsPublished(Algorithm::IbcdL1Dual) => "The paper's blocks, by rows in random order",
+            Method::AsPublished(Algorithm::IbcdL2Dual) => "The same for the squared hinge loss",
+            Method::AsPublished(Algorithm::IbcdL2Primal) => "The same with Newton steps",
+            Method::Baseline(Baseline::Pegasos) => {
+                "Projected stochastic subgradients of the hinge loss, which may be cut off"
+            }
+            Method::Baseline(Baseline::BmPegasos) => "The same with a block a step, for the hinge loss",
             Method::Baseline(Baseline::Perceptron) => "The averaged perceptron",
             Method::Baseline(Baseline::Mira) => "Passive-aggressive updates of at most C",
             Method::Baseline(Baseline::Cw) => "Confidence-weighted",
@@ -127,9 +205,17 @@ impl Method {
         }
     }
 
+    /// The method with our parameters.
+    pub const fn ours(self) -> Method {
+        match self {
+            Method::AsPublished(algorithm) => algorithm.ours(),
+            method => method,
+        }
+    }
+
     /// Whether all rows leave when new blocks come.
     pub fn keeps_no_rows(self) -> bool {
-        matches!(self, Method::Bmd | Method::DaBcd | Method::DBcd)
+        matches!(self.ours(), Method::Bmd | Method::DaBcd | Method::DBcd)
     }
 
     /// Whether the objective may have an intercept that is free of the penalty.
@@ -147,7 +233,7 @@ impl Method {
 
     /// The loss that the name of the method has in it; it is cut off.
     pub fn own_loss(self) -> Option<AnyLoss> {
-        match self {
+        match self.ours() {
             Method::IbcdL1Dual | Method::TruncL1Dual => Some(AnyLoss::Hinge(Hinge)),
             Method::IbcdL2Dual | Method::IbcdL2Primal | Method::TruncL2Dual | Method::TruncL2Primal => {
                 Some(AnyLoss::SquaredHinge(SquaredHinge))
@@ -161,18 +247,13 @@ impl Method {
         matches!(self.baseline(), Some(Baseline::Perceptron | Baseline::Mira | Baseline::Cw))
     }
 
-    /// When the proximal centre moves.
-    pub(super) fn centre(self) -> Centre {
-        if self == Method::DBcd { Centre::UntilSolved } else { Centre::AfterPass }
-    }
-
     /// Whether it takes Newton steps in the primal.
     pub(super) fn is_primal(self) -> bool {
-        matches!(self, Method::IbcdL2Primal | Method::TruncL2Primal)
+        matches!(self.ours(), Method::IbcdL2Primal | Method::TruncL2Primal)
     }
 
     pub(super) fn wants_index(self) -> bool {
-        matches!(self, Method::IbcdL1Dual | Method::IbcdL2Dual | Method::IbcdL2Primal)
+        matches!(self.ours(), Method::IbcdL1Dual | Method::IbcdL2Dual | Method::IbcdL2Primal)
     }
 }
 
@@ -222,6 +303,11 @@ impl Fit {
             return refuse(format!(
                 "`{setting}` is for exact training, and `method({name})` makes `max_passes` passes and ends; leave out \
                  one of the two"
+            ));
+        }
+        if baseline != Baseline::Pegasos && self.is_set(Setting::Truncate) {
+            return refuse(format!(
+                "`truncate` is for exact training and for `method(pegasos)`, and `method({name})` knows no ceiling; leave out one of the two"
             ));
         }
         if self.method.has_own_rule() && self.is_set(Setting::Loss) {

@@ -7,6 +7,7 @@
 //! ```
 //! The command line and the Python package are built on this module: the choice of method and trainer, what a run
 //! starts from, the points of a path and the folds of a validation are decided here, for all of them.
+mod algorithm;
 mod begin;
 mod builder;
 mod calibrating;
@@ -17,11 +18,13 @@ mod fitted;
 mod group_norms;
 mod joint;
 mod losses;
+mod lowered;
 mod method;
 mod notes;
 mod objective;
 mod own;
 mod packing;
+mod parameters;
 mod path;
 mod prepared;
 mod recipe;
@@ -41,9 +44,10 @@ pub use builder::Fit;
 pub use data::{Data, Store};
 pub use error::FitError;
 pub use fitted::Fitted;
-pub use method::{BASELINE_PASSES, Method};
+pub use method::{Algorithm, BASELINE_PASSES, Method};
 pub use objective::Constant;
 pub use packing::{Pack, pack};
+pub use parameters::{PUBLISHED_VIOLATION, Parameters};
 pub use path::{PathFit, PathPoint, PathRun};
 pub use prepared::{Prepared, Run, reserve_classes};
 pub use recipe::Recipe;

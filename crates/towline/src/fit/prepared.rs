@@ -49,7 +49,7 @@ impl Fit {
     pub fn prepare(&self, data: impl Into<Data>) -> Result<Prepared, FitError> {
         self.check()?;
         let data = data.into();
-        let fit = self.with_own_loss()?.with_joint_classes(&data)?;
+        let fit = self.with_own_loss()?.with_top_one(&data).with_joint_classes(&data)?;
         let budget = fit.budget.clone().unwrap_or_else(|| data.default_budget());
         let can_be_free = fit.can_have_intercept();
         let objective = Objective {
@@ -72,7 +72,7 @@ impl Fit {
     /// What is minimised on `data`.
     pub fn objective(&self, data: impl Into<Data>) -> Result<Objective, FitError> {
         let data = data.into();
-        let fit = self.with_own_loss()?.with_joint_classes(&data)?;
+        let fit = self.with_own_loss()?.with_top_one(&data).with_joint_classes(&data)?;
         let budget = fit.budget.clone().unwrap_or_else(|| data.default_budget());
         let objective = fit.goal.objective(fit.c.unwrap_or(1.0), fit.can_have_intercept(), &data, &budget)?;
         Ok(Objective { truncate: fit.ceiling()?, ..objective })
@@ -251,16 +251,16 @@ impl Run<'_> {
 
     /// Trains all models.
     pub fn train(self, observer: &mut dyn Observer) -> Result<Vec<Trained>, FitError> {
-        let Prepared { data, budget, recipe, objective, .. } = self.prepared;
+        let Prepared { fit, data, budget, recipe, objective, .. } = self.prepared;
         let options = self.options.unwrap_or_else(|| TrainOptions::new(objective.clone()));
         let tolerance = Some(options.tolerance).filter(|&tolerance| tolerance > 0.0 && !recipe.is_baseline());
         let spent = || data.disk().map(|store| store.spent_seconds());
         let before = spent();
         let mut recorder = Recorder::new(observer, budget);
-        let trained = recipe.train(data, options, budget, &mut recorder)?;
+        let trained = recipe.train(data, (options, fit.parameters().first_truncate), budget, &mut recorder)?;
         let background_seconds =
             spent().zip(before).map(|(after, before)| [after[0] - before[0], after[1] - before[1]]);
-        let (command, data, seed) = (self.prepared.fit.command.clone(), data.describe(), self.prepared.fit.seed);
+        let (command, data, seed) = (fit.command.clone(), data.describe(), fit.seed);
         let record = RunRecord { command, data, seed, tolerance, background_seconds, ..recorder.record };
         *self.prepared.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(record));
         Ok(trained)

@@ -5,14 +5,16 @@ use super::Fit;
 use super::data::Data;
 use super::error::{FitError, not_negative, positive, refuse};
 use super::method::{BASELINE_PASSES, Method};
+use super::parameters::Parameters;
 use super::settings::Setting;
 use crate::baselines::{Baseline, BaselineOptions};
 use crate::columns;
+use crate::engine::classes::Classes;
 use crate::engine::{Solver, Task, TrainOptions};
 use crate::index::IndexManifest;
 use crate::indexed::{self, IndexedOptions};
 use crate::methods::auto::{train, train_by_newton};
-use crate::objective::{Objective, Targets};
+use crate::objective::{Multiclass, Objective, Targets};
 use crate::penalty::AnyPenalty;
 use crate::second_order::can_use_newton;
 use crate::store::StoreFingerprint;
@@ -54,10 +56,35 @@ impl Recipe {
 }
 
 /// Settings about how rows are visited, which mean dual coordinate descent where somebody has made them.
-const DUAL_ONLY: [Setting; 5] =
-    [Setting::Order, Setting::CacheShare, Setting::Selection, Setting::Rounds, Setting::Parts];
+const DUAL_ONLY: [Setting; 13] = [
+    Setting::Order,
+    Setting::CacheShare,
+    Setting::Selection,
+    Setting::Rounds,
+    Setting::Parts,
+    Setting::Partition,
+    Setting::Blocks,
+    Setting::InnerTolerance,
+    Setting::Violation,
+    Setting::Eta,
+    Setting::EtaGrowth,
+    Setting::Extrapolation,
+    Setting::InnerPasses,
+];
 /// Those of them that are about blocks.
-const BLOCKS: [Setting; 4] = [Setting::CacheShare, Setting::Selection, Setting::Rounds, Setting::Parts];
+const BLOCKS: [Setting; 7] = [
+    Setting::CacheShare,
+    Setting::Selection,
+    Setting::Rounds,
+    Setting::Parts,
+    Setting::Partition,
+    Setting::Blocks,
+    Setting::InnerTolerance,
+];
+/// Those of an index.
+const QUERIES: [Setting; 3] = [Setting::QueryBlocks, Setting::QueryMargin, Setting::PageShare];
+/// Settings of the proximal point method.
+const PROXIMAL: [Setting; 4] = [Setting::Eta, Setting::EtaGrowth, Setting::Extrapolation, Setting::InnerPasses];
 
 impl Fit {
     /// How trainers by blocks solve their problem. A method with a name means its own way, unless another is asked for.
@@ -97,6 +124,16 @@ impl Fit {
         Ok(fit)
     }
 
+    /// The same where rules of their own meet many classes: the top-1 rule tells them apart, and is judged by the loss
+    /// that it leans on.
+    pub(super) fn with_top_one(mut self, data: &Data) -> Fit {
+        let is_open = self.goal.multiclass.is_none() && self.goal.positive.is_none();
+        if self.method.has_own_rule() && is_open && Classes::of(data.labels()).is_ok_and(|classes| classes.len() > 2) {
+            self.goal.multiclass = Some(Multiclass::CrammerSinger);
+        }
+        self
+    }
+
     /// Chooses the trainer for `objective`; `notes` gets what is worth saying of an index that is there and not used.
     pub(super) fn choose(
         &self,
@@ -121,7 +158,8 @@ impl Fit {
         if self.method.own_loss().is_some() && self.is_set(Setting::Solver) && newton != self.method.is_primal() {
             return refuse("the method says how it solves; leave `solver` out");
         }
-        if matches!(self.method, Method::DaBcd | Method::DBcd) && objective.is_plain_l2() {
+        self.check_parameters(objective)?;
+        if matches!(self.method.ours(), Method::DaBcd | Method::DBcd) && objective.is_plain_l2() {
             return refuse(
                 "`method(da-bcd)` and d-bcd are for other penalties than l2; use sbm or bmd, or add `penalty(l1)` or \
                  `intercept`",
@@ -130,7 +168,7 @@ impl Fit {
         let beginning =
             Beginning { rows: self.init_rows.unwrap_or(Beginning::default().rows), shuffled: data.is_shuffled() };
         let wanted = self.query_rows.unwrap_or(IndexedOptions::default().wanted);
-        let indexed = IndexedOptions { wanted, primal: newton, beginning };
+        let indexed = IndexedOptions { wanted, primal: newton, beginning, queries: self.parameters().queries };
         let recipe = self.recipe(objective, data, indexed, notes)?;
         self.check_recipe(&recipe)?;
         Ok(recipe)
@@ -162,7 +200,7 @@ impl Fit {
                  `bias`, or leave `truncate` out",
             );
         }
-        if !matches!(method, Method::Auto | Method::Sbm | Method::Bmd) && method.own_loss().is_none() {
+        if !matches!(method.ours(), Method::Auto | Method::Sbm | Method::Bmd) && method.own_loss().is_none() {
             return refuse(
                 "`truncate` is for exact methods on the penalty l2; use auto, sbm, bmd, or one of ibcd- and trunc-",
             );
@@ -193,15 +231,78 @@ impl Fit {
         match recipe {
             Recipe::Blocks => {
                 if self.solver.is_some_and(Solver::is_second_order) {
-                    refused(&BLOCKS, "is for `solver(dual)`")?;
-                    refused(&[Setting::Order], "is for `solver(dual)`")?;
+                    refused(&DUAL_ONLY, "is for `solver(dual)`")?;
                 }
-                refused(&[Setting::InitRows, Setting::QueryRows], "is for truncated losses (`truncate`)")
+                if self.solver == Some(Solver::Columns) {
+                    refused(
+                        &[Setting::Order],
+                        "is about rows, and `solver(columns)` visits those that have not settled",
+                    )?;
+                } else {
+                    refused(&[Setting::BlockSteps], "is for `solver(columns)`")?;
+                }
+                refused(&[Setting::InitRows, Setting::QueryRows], "is for truncated losses (`truncate`)")?;
+                refused(&[Setting::FirstTruncate], "is for truncated losses (`truncate`)")?;
+                refused(&QUERIES, "is for training with an index (`index`)")
             }
-            Recipe::Truncated(..) => refused(&[Setting::QueryRows], "is for training with an index (`index`)"),
-            Recipe::Indexed(_) => refused(&BLOCKS, "means nothing to training with an index"),
+            Recipe::Truncated(..) => {
+                refused(&[Setting::BlockSteps], "is for `solver(columns)`")?;
+                refused(&[Setting::QueryRows], "is for training with an index (`index`)")?;
+                refused(&QUERIES, "is for training with an index (`index`)")
+            }
+            Recipe::Indexed(_) => {
+                refused(&BLOCKS, "means nothing to training with an index")?;
+                refused(&[Setting::BlockSteps], "is for `solver(columns)`")
+            }
             Recipe::Baseline(_) => Ok(()),
         }
+    }
+
+    /// Refuses parameters that are out of range, or about something that the objective has not.
+    fn check_parameters(&self, objective: &Objective) -> Result<(), FitError> {
+        let Parameters { variant, queries, first_truncate, .. } = self.parameters();
+        first_truncate.map(|s| not_negative("first_truncate", s)).transpose()?;
+        not_negative("query_margin", queries.far)?;
+        if !(0.0..=0.9).contains(&queries.page_share) {
+            return refuse(format!("`page_share` must be a number from 0 to 0.9, not {}", queries.page_share));
+        }
+        if objective.is_plain_l2()
+            && let Some(name) = self.first_set(&PROXIMAL)
+        {
+            return refuse(format!(
+                "`{name}` is for the proximal point method, and the penalty l2 does without; leave it out, or use another `penalty`"
+            ));
+        }
+        if variant.blocks == Some(0) {
+            return refuse("`blocks` must be 1 or more");
+        }
+        for (name, value) in
+            [("eta", variant.eta), ("violation", variant.violation), ("inner_tolerance", variant.inner_tolerance)]
+        {
+            value.map(|value| positive(name, value)).transpose()?;
+        }
+        if !(1.0..=1e3).contains(&variant.eta_growth) {
+            return refuse(format!("`eta_growth` must be a number from 1 to 1000, not {}", variant.eta_growth));
+        }
+        for (name, count) in [("inner_passes", variant.inner_passes), ("block_steps", variant.block_steps)] {
+            if count == Some(0) {
+                return refuse(format!("`{name}` must be 1 or more"));
+            }
+        }
+        let has_gradients = objective.is_plain_l2() && objective.width() == 1 && objective.truncate.is_none();
+        if variant.violation.is_some() && !has_gradients {
+            return refuse(
+                "`violation` is for one output, the penalty l2 and losses that are not cut off; use `tolerance`, the \
+                 relative duality gap",
+            );
+        }
+        if variant.violation.is_some() && self.is_set(Setting::Tolerance) {
+            return refuse("`violation` and `tolerance` are two ways to end; leave out one of them");
+        }
+        if variant.inner_tolerance.is_some() && !has_gradients {
+            return refuse("`inner_tolerance` is for one output and the penalty l2; use `rounds`");
+        }
+        Ok(())
     }
 
     fn baseline_options(
@@ -217,7 +318,9 @@ impl Fit {
                 objective.width()
             ));
         }
-        if let Targets::Classes { classes, .. } = &objective.targets {
+        if let Targets::Classes { classes, .. } = &objective.targets
+            && !(self.method.has_own_rule() && objective.width() > 1)
+        {
             return refuse(format!(
                 "`method({name})` tells two classes apart, and the labels have {} distinct values; name one with \
                  `positive(LABEL)`",
@@ -250,7 +353,9 @@ impl Fit {
     pub(super) fn options(&self, tasks: Vec<Task>) -> Result<TrainOptions, FitError> {
         let Some(first) = tasks.first() else { return refuse("there is nothing to train") };
         let defaults = TrainOptions::new(first.objective.clone());
-        let share = self.cache_share.unwrap_or(defaults.cache_share);
+        self.check_parameters(&first.objective)?;
+        let parameters = self.parameters();
+        let share = parameters.cache_share;
         if !(0.0..=0.9).contains(&share) {
             return refuse(format!("`cache_share` must be a number from 0 to 0.9, not {share}"));
         }
@@ -262,22 +367,23 @@ impl Fit {
         }
         Ok(TrainOptions {
             tasks,
-            tolerance: match self.all_passes {
+            tolerance: match self.all_passes || parameters.variant.violation.is_some() {
                 true => -1.0,
                 false => positive("tolerance", self.tolerance.unwrap_or(defaults.tolerance))?,
             },
             max_passes: self.max_passes.unwrap_or(defaults.max_passes),
             max_time: self.time_limit()?,
-            order: self.order.unwrap_or(defaults.order),
-            cache_share: if self.method.keeps_no_rows() { 0.0 } else { share },
-            selection: self.selection.unwrap_or(defaults.selection),
-            rounds: self.rounds.unwrap_or(defaults.rounds),
+            order: parameters.order,
+            cache_share: share,
+            selection: parameters.selection,
+            rounds: parameters.rounds,
             parts: self.parts,
             seed: self.seed,
-            centre: self.method.centre(),
+            centre: parameters.centre,
+            variant: parameters.variant,
             solver: self.solver_for_blocks(),
             patience: None,
-            working_set: self.working_set.unwrap_or(true),
+            working_set: parameters.working_set,
             threads: self.threads.unwrap_or(defaults.threads),
             stop: self.stop.clone(),
         })

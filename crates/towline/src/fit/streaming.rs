@@ -25,6 +25,7 @@ pub struct StreamFit {
     fit: Fit,
     hash_bits: Option<u32>,
     progressive: bool,
+    averages: bool,
     save_rows: Option<u64>,
     save_time: Option<Duration>,
     expected_rows: Option<u64>,
@@ -34,8 +35,21 @@ pub struct StreamFit {
 }
 
 /// Settings that have no meaning for a stream.
-const NOT_FOR_STREAMS: [Setting; 9] = [
+const NOT_FOR_STREAMS: [Setting; 22] = [
+    Setting::FirstTruncate,
+    Setting::QueryBlocks,
+    Setting::QueryMargin,
+    Setting::PageShare,
     Setting::Parts,
+    Setting::Partition,
+    Setting::Blocks,
+    Setting::InnerTolerance,
+    Setting::Violation,
+    Setting::Eta,
+    Setting::EtaGrowth,
+    Setting::Extrapolation,
+    Setting::InnerPasses,
+    Setting::BlockSteps,
     Setting::Tolerance,
     Setting::Restart,
     Setting::Truncate,
@@ -53,6 +67,7 @@ impl Fit {
             fit: self,
             hash_bits: None,
             progressive: false,
+            averages: true,
             save_rows: None,
             save_time: None,
             expected_rows: None,
@@ -78,6 +93,12 @@ impl StreamFit {
     /// Gives features 2^B columns by a hash of their names, so that weights never grow.
     pub fn hash_bits(mut self, bits: u32) -> StreamFit {
         self.hash_bits = Some(bits);
+        self
+    }
+
+    /// Whether the model is a mean of the weights after each block with the last ones, or the last ones alone.
+    pub fn averaging(mut self, averages: bool) -> StreamFit {
+        self.averages = averages;
         self
     }
 
@@ -148,6 +169,7 @@ impl StreamFit {
         options.order = fit.order.unwrap_or(options.order);
         options.seed = fit.seed;
         (options.hash_bits, options.progressive) = (self.hash_bits, self.progressive);
+        options.averages = self.averages;
         (options.save_rows, options.save_time) = (self.save_rows, self.save_time);
         options.rule = self.rule(&options, goes_on)?;
         if let (Some(rule), Some(_)) = (options.rule, options.multiclass) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::data::Data;
 use super::error::{FitError, refuse};
+use super::lowered::train_lowered;
 use super::recipe::Recipe;
 use crate::baselines;
 use crate::budget::Budget;
@@ -19,7 +20,7 @@ impl Recipe {
     pub(super) fn train(
         &self,
         data: &Data,
-        options: TrainOptions,
+        (options, first_truncate): (TrainOptions, Option<f64>),
         budget: &Budget,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Trained>, FitError> {
@@ -27,9 +28,11 @@ impl Recipe {
             Recipe::Blocks => Ok(train_all(data.store(), &options, budget, observer)?),
             Recipe::Truncated(convex, beginning) => {
                 let store = data.store();
-                Ok(one_by_one(&store, budget, options, observer, |options, observer| {
-                    truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
-                })?)
+                train_lowered(first_truncate, options, budget, observer, |options, observer| {
+                    Ok(one_by_one(&store, budget, options, observer, |options, observer| {
+                        truncation::train(store.clone(), options, (*beginning, *convex), budget, observer)
+                    })?)
+                })
             }
             Recipe::Indexed(indexed) => {
                 let Some(store) = data.disk() else { return refuse("an index is that of a store") };
@@ -38,7 +41,9 @@ impl Recipe {
                 let forest = Arc::new(Forest::open(store, budget)?);
                 let mut pages = PageCache::new(forest, budget)?;
                 drop(coming);
-                Ok(indexed::train(store, &mut pages, (&options, indexed), budget, observer)?)
+                train_lowered(first_truncate, options, budget, observer, |options, observer| {
+                    Ok(indexed::train(store, &mut pages, (&options, indexed), budget, observer)?)
+                })
             }
             Recipe::Baseline(options) => Ok(vec![baselines::train(data.store(), options, budget, observer)?]),
         }

@@ -21,7 +21,7 @@ use crate::solver::RowState;
 const MULTIPLES: [f64; 9] = [1.0, 0.9995, 0.998, 0.99, 0.97, 0.92, 0.8, 1.005, 0.0];
 
 /// The two sides of the duality gap.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// F at the best multiple of w.
     pub objective: f64,
@@ -34,6 +34,13 @@ pub struct Certificate {
     /// Where there is no penalty at all: the bound is for weights of at most this norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
+    /// Support vectors that no bound holds, 0 < α < C, where that was counted (SBM, section 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbounded: Option<u64>,
+    /// The largest violation of the Karush-Kuhn-Tucker conditions that the last sweep has met, where the run was to end by
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation: Option<f64>,
 }
 
 impl Certificate {
@@ -51,6 +58,8 @@ impl Certificate {
             multiple: if a.multiple == b.multiple { a.multiple } else { 1.0 },
             support: a.support + b.support,
             radius: a.radius.or(b.radius),
+            unbounded: a.unbounded.zip(b.unbounded).map(|(a, b)| a + b),
+            violation: a.violation.zip(b.violation).map(|(a, b)| a.max(b)),
         };
         all.iter().copied().reduce(add)
     }
@@ -146,7 +155,7 @@ impl Scan {
             row.add_to(v, beta);
             v[last] += beta * bias;
         }
-        self.support.add(beta, c);
+        self.support.add_row(loss, y, beta, c);
         z
     }
 
@@ -167,7 +176,8 @@ impl Scan {
             dual_objective: -0.5 * sq_norm(v) - self.conjugates,
             multiple: best.1,
             support: self.support.count(),
-            radius: None,
+            unbounded: Some(self.support.unbounded()),
+            ..Certificate::default()
         }
     }
 }

@@ -129,7 +129,7 @@ impl ProximalScan {
             *sum += loss.dual_value(y, scale * beta, c);
         }
         self.dual_mass += beta.abs();
-        self.support.add(beta, c);
+        self.support.add_row(loss, y, beta, c);
         beta
     }
 
@@ -145,6 +145,8 @@ impl ProximalScan {
             multiple: best.1,
             support: self.support.count(),
             radius,
+            unbounded: self.support.counted_unbounded(),
+            ..Certificate::default()
         }
     }
 

@@ -2,9 +2,12 @@
 //!
 //! Coordinate descent leaves all other dual variables at 0. An interior point leaves a trace of every one: what counts
 //! is how large β/c is against the largest of them, which is far below 1 where classes can be separated.
+use crate::loss::Loss;
 
 /// Dual variables of less than 2^-20, about a millionth, of the largest are a trace.
 const OCTAVES: usize = 20;
+/// The same as a number.
+const TRACE: f64 = 1.0 / (1u64 << OCTAVES) as f64;
 
 /// Counts rows by the power of two of β/c.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,9 +16,33 @@ pub struct SupportCount {
     top: u64,
     /// Rows of this exponent, of one less, and so on.
     counts: [u64; OCTAVES],
+    /// Rows between their bounds; none where a row has several dual variables.
+    unbounded: u64,
+    rows: u64,
 }
 
 impl SupportCount {
+    /// Adds a row of weight `c` with this dual variable, and sees whether a bound holds it.
+    #[inline]
+    pub fn add_row<L: Loss>(&mut self, loss: L, y: f64, beta: f64, c: f64) {
+        self.add(beta, c);
+        let (low, high) = loss.dual_bounds(y, c);
+        self.rows += 1;
+        // An interior point comes only near to its bounds.
+        let trace = TRACE * c;
+        self.unbounded += u64::from(beta.abs() > trace && beta > low + trace && beta < high - trace);
+    }
+
+    /// Support vectors between their bounds.
+    pub fn unbounded(&self) -> u64 {
+        self.unbounded
+    }
+
+    /// The same, if rows have been asked.
+    pub fn counted_unbounded(&self) -> Option<u64> {
+        (self.rows > 0).then_some(self.unbounded)
+    }
+
     /// Adds a row of weight `c` with this dual variable, or the sum of the sizes of several.
     #[inline]
     pub fn add(&mut self, beta: f64, c: f64) {
@@ -45,6 +72,8 @@ impl SupportCount {
         self.raise(others.top);
         others.raise(self.top);
         self.counts.iter_mut().zip(others.counts).for_each(|(count, other)| *count += other);
+        self.unbounded += others.unbounded;
+        self.rows += others.rows;
         self
     }
 

@@ -152,7 +152,8 @@ impl ByParts {
     fn visit<L: Loss>(&mut self, loss: L, rows: View, states: &mut [RowState], order: &mut dyn Order) -> Sweep {
         let shared = Disjoint { first: states.as_mut_ptr(), count: states.len() };
         let ByParts { threads, parts, .. } = self;
-        threads.install(|| parts.par_iter_mut().for_each(|part| part.visit(loss, rows, &shared)));
+        let exact = order.wants_gradients();
+        threads.install(|| parts.par_iter_mut().for_each(|part| part.visit(loss, rows, &shared, exact)));
         let mut total = Sweep::default();
         for part in &self.parts {
             for (&i, &visit) in part.rows.iter().zip(&part.visits) {
@@ -194,7 +195,7 @@ impl Disjoint {
 }
 
 impl Part {
-    fn visit<L: Loss>(&mut self, loss: L, rows: View, states: &Disjoint) {
+    fn visit<L: Loss>(&mut self, loss: L, rows: View, states: &Disjoint, exact: bool) {
         self.visits.clear();
         for (k, &i) in self.rows.iter().enumerate() {
             if let Some(&next) = self.rows.get(k + 1) {
@@ -202,7 +203,7 @@ impl Part {
             }
             // SAFETY: `part_of` gives every row to one part, and a part is one thread's.
             let state = unsafe { states.state(i as usize) };
-            self.visits.push(visit(loss, rows.row(i as usize), state, &mut self.weights));
+            self.visits.push(visit(loss, rows.row(i as usize), state, &mut self.weights, exact));
         }
     }
 }
@@ -254,6 +255,7 @@ impl<L: Loss> BlockSolver<L, Identity> for ByParts {
             let done = self.visit(loss, rows, states, order);
             total.violation = total.violation.max(done.violation);
             total.visits += done.visits;
+            total.gradients = total.gradients.with(done.gradients);
             (values, since) = (values + some, since + some);
             self.exchange();
             if since >= self.interval_values {

@@ -202,9 +202,9 @@ impl<M: JointLoss, K: JointLink> Problem for Joint<M, K> {
                 view.prefetch(next);
             }
             let visit = self.visit(view.row(i), i);
-            total.gain += visit.gain;
-            total.violation = total.violation.max(visit.violation);
-            total.visits += 1;
+            // Of several dual variables none is the gradient: how far they want to move stands for it.
+            let visit = Visit { gradient: if visit.slack > 0.0 { 0.0 } else { visit.violation }, ..visit };
+            total.count(&visit);
             order.learn(i, visit);
         }
         total
@@ -223,6 +223,8 @@ impl<M: JointLoss, K: JointLink> Problem for Joint<M, K> {
         let slack = self.loss.slack(state.target, &z, &duals, state.c);
         match selection {
             _ if slack > 0.0 => -slack,
+            // Rows as they came: section 3 has one score.
+            Selection::FirstScore => 0.0,
             Selection::Gap => self.loss.gap(state.target, &z, &duals, state.c),
             _ => {
                 let mut wanted = duals.clone();

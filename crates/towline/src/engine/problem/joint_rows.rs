@@ -131,7 +131,12 @@ impl RowScratch {
         }
         let value = |duals: &[f64]| loss.dual_value(row.target, duals, row.c);
         let gain = if steps.is_empty() { 0.0 } else { (value(duals) - value(before) + change).max(0.0) };
-        Visit { gain, violation: largest * row.curvature, slack: loss.slack(row.target, z, duals, row.c) }
+        Visit {
+            gain,
+            violation: largest * row.curvature,
+            slack: loss.slack(row.target, z, duals, row.c),
+            gradient: 0.0,
+        }
     }
 
     /// Leaves classes out of the next step: beside the own one and those with a dual variable just as many have a part

@@ -110,7 +110,7 @@ impl SingleLink for Lean {
         let z = if self.scan.sums { 0.0 } else { self.margin(row) };
         self.scan.losses.add(loss, y, c, z);
         self.scan.conjugates -= loss.dual_value(y, beta, c);
-        self.scan.support.add(beta, c);
+        self.scan.support.add_row(loss, y, beta, c);
         if beta != 0.0 {
             self.scan.products += beta * z;
             if self.scan.sums {
@@ -123,16 +123,29 @@ impl SingleLink for Lean {
 
     fn end_scan(&mut self) -> Certificate {
         let Scan { sums, losses, conjugates, products, support } = self.scan;
-        let support = support.count();
+        let (support, unbounded) = (support.count(), Some(support.unbounded()));
         let half_sq_norm = 0.5 * sq_norm(&self.w);
         if sums {
             let dual_objective = -half_sq_norm - conjugates;
             // How good the sum is, the next scan tells.
             (self.is_summed, self.start) = (true, dual_objective.min(0.0));
-            return Certificate { objective: losses.at_zero(), dual_objective, multiple: 0.0, support, radius: None };
+            return Certificate {
+                objective: losses.at_zero(),
+                dual_objective,
+                multiple: 0.0,
+                support,
+                ..Certificate::default()
+            };
         }
         let (objective, multiple) = losses.best_along(0.0, half_sq_norm);
         let half_sum = products - half_sq_norm + self.rounding();
-        Certificate { objective, dual_objective: -half_sum - conjugates, multiple, support, radius: None }
+        Certificate {
+            objective,
+            dual_objective: -half_sum - conjugates,
+            multiple,
+            support,
+            unbounded,
+            ..Certificate::default()
+        }
     }
 }

@@ -10,8 +10,8 @@ use super::link::Identity;
 use super::proximal::Proximal;
 use super::single::Single;
 use crate::budget::Budget;
-use crate::engine::Task;
 use crate::engine::parts::ByParts;
+use crate::engine::{Task, Variant};
 use crate::loss::classes::{CrammerSinger, Softmax};
 use crate::loss::joint::{JointLoss, OfClass, SquaredTargets};
 use crate::loss::{Loss, LossVisitor};
@@ -26,6 +26,7 @@ pub struct ProblemRequest<'a> {
     pub task: &'a Task,
     pub columns: usize,
     pub how: ByRowsIn,
+    pub variant: &'a Variant,
     pub budget: &'a Budget,
 }
 
@@ -140,8 +141,8 @@ impl<P: CoordinatePenalty> OutputVisitor for OtherPenalty<'_, P> {
 impl ProblemRequest<'_> {
     /// One output, by way of the proximal map of a penalty.
     fn one<L: Loss, P: LazyProx + 'static>(self, loss: L, map: P, penalty: Box<dyn Penalty>) -> Box<dyn Problem> {
-        let ProblemRequest { task, columns, .. } = self;
-        let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
+        let ProblemRequest { task, columns, variant, .. } = self;
+        let link = Proximal::with_penalty(penalty, columns, (task, variant), loss.curvature(), map);
         Box::new(Single::new(loss, link, task.objective.clone()))
     }
 
@@ -152,8 +153,8 @@ impl ProblemRequest<'_> {
         map: P,
         penalty: Box<dyn Penalty>,
     ) -> Box<dyn Problem> {
-        let ProblemRequest { task, columns, budget, .. } = self;
-        let link = Proximal::with_penalty(penalty, columns, task, loss.curvature(), map);
+        let ProblemRequest { task, columns, variant, budget, .. } = self;
+        let link = Proximal::with_penalty(penalty, columns, (task, variant), loss.curvature(), map);
         Box::new(Joint::new(loss, link, task.objective.clone(), Some(budget)))
     }
 }

@@ -10,8 +10,10 @@
 //! are the same. What is kept is u = p + ηv; w is made from it where a row asks. v plays the part of -μ of the paper,
 //! maintained row by row and not block by block as in its (15) to (17).
 //!
-//! Departures, both measured: one pass per proximal step as in section 4.3.1, and the centre goes beyond w,
-//! `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back uphill (O'Donoghue & Candès 2015, gradient restart).
+//! One pass per proximal step, as in section 4.3.1. Departures, each of them a field of [`Variant`]: η follows from the
+//! curvature of the data, and the centre goes beyond w, `p_{t+1} = w_{t+1} + θ(w_{t+1} - w_t)`, unless that points back
+//! uphill (O'Donoghue & Candès 2015, gradient restart).
+use crate::engine::Variant;
 use crate::engine::certificate::Certificate;
 use crate::engine::certificate::proximal::{ProximalScan, Scanned};
 use crate::engine::duals::Start;
@@ -26,6 +28,9 @@ mod single;
 
 /// θ: how far the centre goes beyond w, in steps of w.
 const EXTRAPOLATION: f64 = 0.5;
+
+/// η grows no further: u = p + ηv would lose the digits of p.
+const MOST_ETA: f64 = 1e9;
 
 /// Stands in for sup L'' where a loss has kinks: the best of 0.2, 0.5, 2 and 4 on three of the sets of LIBSVM with the
 /// hinge loss.
@@ -50,6 +55,8 @@ pub struct Proximal<P> {
     smoothness: f64,
     /// Whether the data has been seen, which η depends on.
     seen: bool,
+    /// What was asked for: η, its growth, and whether the centre goes beyond w.
+    variant: Variant,
     /// Coordinates, the constant feature included.
     length: usize,
     /// p + ηv.
@@ -74,12 +81,19 @@ impl<P: ProxMap> Proximal<P> {
     pub const VECTORS: u64 = 4;
 
     /// Starts where the task says, with its penalty. `loss_curvature` is sup L''.
-    pub fn new(columns: usize, task: &Task, loss_curvature: f64, lazy: P) -> Self {
-        Proximal::with_penalty(Box::new(task.objective.penalty.clone()), columns, task, loss_curvature, lazy)
+    pub fn new(columns: usize, (task, variant): (&Task, &Variant), loss_curvature: f64, lazy: P) -> Self {
+        let penalty = Box::new(task.objective.penalty.clone());
+        Proximal::with_penalty(penalty, columns, (task, variant), loss_curvature, lazy)
     }
 
     /// The same with another penalty, whose map `lazy` is.
-    pub fn with_penalty(penalty: Box<dyn Penalty>, columns: usize, task: &Task, loss_curvature: f64, lazy: P) -> Self {
+    pub fn with_penalty(
+        penalty: Box<dyn Penalty>,
+        columns: usize,
+        (task, variant): (&Task, &Variant),
+        loss_curvature: f64,
+        lazy: P,
+    ) -> Self {
         let objective = &task.objective;
         let width = objective.width();
         let length = (columns + 1) * width;
@@ -105,6 +119,7 @@ impl<P: ProxMap> Proximal<P> {
             constant_eta: 1.0,
             smoothness: 1.0,
             seen: false,
+            variant: *variant,
             length,
             u,
             centre,
@@ -147,6 +162,21 @@ impl<P: ProxMap> Proximal<P> {
     fn sum_at(&self, j: usize) -> f64 {
         let eta = self.eta_of(j);
         if eta.is_finite() { (self.u[j] - self.centre[j]) / eta } else { self.u[j] }
+    }
+
+    /// The same v with another η.
+    fn set_etas(&mut self, eta: f64, constant_eta: f64) {
+        for j in 0..self.u.len() {
+            self.v[j] = self.sum_at(j);
+        }
+        if self.eta.is_finite() {
+            self.eta = eta;
+        }
+        self.constant_eta = constant_eta;
+        for j in 0..self.u.len() {
+            self.set_sum(j, self.v[j]);
+        }
+        self.renew();
     }
 
     /// u_j from v_j.
@@ -239,18 +269,8 @@ impl<P: ProxMap> Link for Proximal<P> {
         }
         let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
         let scale = 2.0 * count as f64 / curvature;
-        let step = |sum: f64| if sum > 0.0 { scale / sum } else { 1.0 };
-        for j in 0..self.u.len() {
-            self.v[j] = self.sum_at(j);
-        }
-        if self.eta.is_finite() {
-            self.eta = step(weighted_norms);
-        }
-        self.constant_eta = step(weights * self.bias * self.bias);
-        for j in 0..self.u.len() {
-            self.set_sum(j, self.v[j]);
-        }
-        self.renew();
+        let step = |sum: f64| self.variant.eta.unwrap_or(if sum > 0.0 { scale / sum } else { 1.0 });
+        self.set_etas(step(weighted_norms), step(weights * self.bias * self.bias));
     }
 
     fn sums(&mut self) -> Vec<f64> {
@@ -284,7 +304,7 @@ impl<P: ProxMap> ProximalSteps for Proximal<P> {
         new[penalised..].copy_from_slice(&u[penalised..]);
         let ways = self.centre.iter().zip(&self.v).zip(&self.w);
         let uphill: f64 = ways.map(|((centre, w), before)| (centre - w) * (w - before)).sum();
-        let beyond = if uphill > 0.0 { 0.0 } else { EXTRAPOLATION };
+        let beyond = if uphill > 0.0 || !self.variant.extrapolates { 0.0 } else { EXTRAPOLATION };
         let (mut way, mut norm) = (0.0, 0.0);
         for j in 0..self.u.len() {
             let w = self.v[j];
@@ -297,7 +317,12 @@ impl<P: ProxMap> ProximalSteps for Proximal<P> {
             self.centre[j] = centre;
             self.w[j] = w;
         }
-        self.renew();
+        let growth = self.variant.eta_growth;
+        if growth == 1.0 {
+            self.renew();
+        } else {
+            self.set_etas((self.eta * growth).min(MOST_ETA), (self.constant_eta * growth).min(MOST_ETA));
+        }
         if way > 0.0 { (way / norm).sqrt() } else { 0.0 }
     }
 }

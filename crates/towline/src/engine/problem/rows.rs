@@ -56,12 +56,13 @@ impl<P: Problem + ?Sized> ProblemRows<P> {
         self.problem.observe_rows();
     }
 
-    /// Visits the rows as the order says, until `watch` says that it is enough.
-    pub fn sweep(&mut self, residents: &Residents, watch: &Watch) -> Sweep {
+    /// Visits the rows as the order says, until `watch` says that it is enough. Visits say their gradients if that is
+    /// wanted.
+    pub fn sweep(&mut self, residents: &Residents, watch: &Watch, wants_gradients: bool) -> Sweep {
         self.order.begin_sweep(self.problem.rows(), &mut self.random);
         let rows = View::new(residents, &self.numbers);
         let pace = watch.pace(self.work_of_a_row(residents));
-        self.problem.sweep(rows, &mut Until { order: &mut *self.order, pace })
+        self.problem.sweep(rows, &mut Until { order: &mut *self.order, pace, wants_gradients })
     }
 
     /// Multiplications that a row takes, about.

@@ -171,6 +171,10 @@ impl Loss for AnyLoss {
         each!(self, loss => loss.slack(y, z, beta, c))
     }
 
+    fn dual_gradient(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        each!(self, loss => loss.dual_gradient(y, z, beta, c))
+    }
+
     fn clearance(&self, y: f64, z: f64) -> f64 {
         each!(self, loss => loss.clearance(y, z))
     }

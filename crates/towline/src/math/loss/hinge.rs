@@ -61,6 +61,11 @@ impl Loss for Hinge {
     }
 
     #[inline]
+    fn dual_gradient(&self, y: f64, z: f64, _beta: f64, _c: f64) -> f64 {
+        1.0 - y * z
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let (alpha, m) = (y * beta, 1.0 - y * z);
         if !(0.0..=c).contains(&alpha) {

@@ -55,6 +55,11 @@ impl Loss for SquaredHinge {
     }
 
     #[inline]
+    fn dual_gradient(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        1.0 - y * z - 0.5 * y * beta / c
+    }
+
+    #[inline]
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let (alpha, m) = (y * beta, 1.0 - y * z);
         if alpha < 0.0 {

@@ -6,14 +6,15 @@
 //! the rest is visited by the rule of the other.
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::adaptive::Preferences;
-use super::shrinking::LeftOut;
-use super::{Order, Schedule, Visit};
+use super::adaptive::{CanStop, Preferences};
+use super::shrinking::{ByStep, LeftOut};
+use super::{Gradients, Order, Schedule, Visit};
 
 /// Rows that matter, as often as they have been worth it.
 #[derive(Default)]
 pub struct Auto {
-    left_out: LeftOut,
+    can_stop: CanStop,
+    left_out: LeftOut<ByStep>,
     preferences: Preferences,
     rows: Vec<u32>,
     schedule: Schedule,
@@ -43,6 +44,14 @@ impl Order for Auto {
 
     fn begin_step(&mut self) {
         self.left_out.bring_back();
+    }
+
+    fn is_settled(&mut self, gradients: Gradients, bound: f64) -> bool {
+        let after = self.can_stop.after(gradients.violation() < bound);
+        if after.is_none() {
+            self.preferences.reset();
+        }
+        after != Some(false) && self.left_out.is_whole() && after == Some(true)
     }
 
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {

@@ -29,6 +29,10 @@ impl Order for Noting<'_> {
         self.order.learn(row, visit);
     }
 
+    fn wants_gradients(&self) -> bool {
+        self.order.wants_gradients()
+    }
+
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {
         self.order.retain(keep);
     }
@@ -71,6 +75,10 @@ impl Order for NewestFirst<'_> {
     #[inline]
     fn learn(&mut self, row: usize, visit: Visit) {
         self.order.learn(row, visit);
+    }
+
+    fn wants_gradients(&self) -> bool {
+        self.order.wants_gradients()
     }
 
     fn retain(&mut self, keep: &mut dyn FnMut(usize) -> bool) {

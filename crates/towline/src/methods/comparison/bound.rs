@@ -105,7 +105,7 @@ impl<'a> SlopeScan<'a> {
             dual_objective: shares.map(bound).filter(|bound| bound.is_finite()).fold(0.0, f64::max),
             multiple: 1.0,
             support: support.count(),
-            radius: None,
+            ..Certificate::default()
         }
     }
 }

@@ -261,7 +261,7 @@ impl<'a, L: Loss> Consensus<'a, L> {
             for _ in 0..MOST_SWEEPS {
                 order.begin_sweep(states.len(), random);
                 let values = residents.block.values() / states.len().max(1) + 1;
-                let mut order = Until { order, pace: watch.pace(values as u64) };
+                let mut order = Until { order, pace: watch.pace(values as u64), wants_gradients: false };
                 let sweep = solver::sweep(self.loss, rows, states, local, &mut order);
                 cost.sweeps += 1;
                 cost.visits += sweep.visits;

@@ -8,6 +8,7 @@
 //! own (`consensus`). None of them knows how good it is, so the end of a run is one scan that tells the objective at
 //! the final w and a lower bound of the optimum (`bound`): the model then carries a true certificate, if a wide one.
 mod averaged;
+mod block_pegasos;
 mod bound;
 mod confidence_weighted;
 mod consensus;
@@ -18,10 +19,11 @@ mod pegasos;
 mod perceptron;
 mod sgd;
 mod shared_vectors;
+mod top_one;
 
 pub(crate) use averaged::Averaged;
-pub(crate) use confidence_weighted::Confident;
 use std::path::PathBuf;
+pub(crate) use top_one::TopOne;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +31,7 @@ use std::time::Duration;
 use crate::block::{Block, Row};
 use crate::budget::Budget;
 pub use crate::engine::Baseline;
-use crate::engine::{Observer, TrainError, Trained};
+use crate::engine::{Ceiling, Observer, TrainError, Trained};
 use crate::loss::{AnyLoss, Loss, LossVisitor};
 use crate::objective::Objective;
 use crate::penalty::AnyPenalty;
@@ -44,6 +46,8 @@ impl Baseline {
             // Its θ, and the two of the certificate.
             Baseline::MirrorDescent => 3,
             Baseline::Cw => 4,
+            // w and the sum of a block, and the two of the certificate.
+            Baseline::BmPegasos => 4,
             Baseline::Admm | Baseline::BcAdmm => consensus::VECTORS,
         }
     }
@@ -110,7 +114,7 @@ impl BaselineOptions {
         let can = match method {
             Baseline::Sgd | Baseline::Admm | Baseline::BcAdmm | Baseline::MirrorDescent => None,
             _ if matches!(loss, AnyLoss::Hinge(_)) => None,
-            Baseline::Pegasos => Some("the hinge loss"),
+            Baseline::Pegasos | Baseline::BmPegasos => Some("the hinge loss"),
             Baseline::Perceptron | Baseline::Mira | Baseline::Cw => Some("two classes, by a rule of its own"),
         };
         if let Some(can) = can {
@@ -152,6 +156,9 @@ pub(crate) trait Online {
 
     /// Learns from a row with target `y` and weight `c` above 0.
     fn learn(&mut self, row: Row, y: f64, c: f64);
+
+    /// All rows of a block have been seen.
+    fn end_block(&mut self) {}
 
     /// The weights as they would be used now, the bias last.
     fn write(&self, w: &mut [f64]);
@@ -221,12 +228,19 @@ impl LossVisitor for WithLoss<'_> {
         }
         let run = passes::Passes { store, options, budget, observer, loss };
         match options.method {
+            rule if options.objective.width() > 1 => {
+                run.run(|| TopOne::new(rule, options.objective.width(), columns, bias))
+            }
             Baseline::Admm | Baseline::BcAdmm => unreachable!("they have a loop of their own"),
             Baseline::MirrorDescent => {
                 let lambda = lambda * options.objective.penalty.lambda();
                 run.run(|| mirror_descent::MirrorDescent::new(loss, columns, bias, lambda, c))
             }
-            Baseline::Pegasos => run.run(|| pegasos::Pegasos::new(columns, bias, lambda, c, visits)),
+            Baseline::Pegasos => {
+                let ceiling = Ceiling::of(&options.objective);
+                run.run(|| pegasos::Pegasos::new(loss, columns, bias, lambda, c, visits).below(&ceiling))
+            }
+            Baseline::BmPegasos => run.run(|| block_pegasos::BlockPegasos::new(columns, bias, lambda, c)),
             Baseline::Perceptron => run.run(|| perceptron::Perceptron::new(columns, bias)),
             Baseline::Mira => run.run(|| mira::Mira::new(columns, bias)),
             Baseline::Cw => run.run(|| confidence_weighted::ConfidenceWeighted::new(columns, bias)),

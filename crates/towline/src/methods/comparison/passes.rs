@@ -7,9 +7,15 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::bound::certify;
 use super::{BaselineOptions, Online};
 use crate::base::random::shuffle;
+use crate::block::RowInfo;
 use crate::budget::Budget;
-use crate::engine::{Observer, Pass, Session, Standing, TrainError, Trained, Watch};
+use crate::engine::certificate::sq_norm;
+use crate::engine::{
+    Ceiling, Certificate, Cost, Observer, Pass, Session, Standing, TrainError, Trained, Watch, margins_of,
+};
 use crate::loss::Loss;
+use crate::loss::classes::{ClassLoss, CrammerSinger};
+use crate::objective::Objective;
 use crate::order::{Order, Permutation};
 use crate::store::{BlockId, BlockStore};
 
@@ -29,7 +35,7 @@ impl<L: Loss> Passes<'_, L> {
         let watch = Watch::new(&options.stop, options.max_time);
         let mut session = Session::new(watch, options.passes, observer);
         let blocks = store.blocks();
-        let length = store.shape().columns as usize + 1;
+        let length = (store.shape().columns as usize + 1) * options.objective.width();
         let most_rows = blocks.iter().map(|block| u64::from(block.rows)).max().unwrap_or(0);
         let ids = 4 * (most_rows + blocks.len() as u64);
         let bytes = options.method.vectors() * 8 * length as u64 + ids;
@@ -56,12 +62,13 @@ impl<L: Loss> Passes<'_, L> {
                     }
                     rows.begin_sweep(block.rows(), &mut random);
                     while let Some(i) = rows.next() {
-                        let (y, c) = objective.row(&block.info(i));
+                        let (y, c) = target(objective, &block.info(i));
                         if c > 0.0 {
                             rule.learn(block.row(i), y, c);
                             cost.visits += 1;
                         }
                     }
+                    rule.end_block();
                 });
                 stop = session.watch().look();
             }
@@ -82,9 +89,45 @@ impl<L: Loss> Passes<'_, L> {
         };
         // Its vectors make room for the two that the certificate needs.
         drop(rule);
-        let v = &mut [vec![0.0; length], vec![0.0; length]];
-        let certificate = certify(&mut pass, loss, objective, (&w, v), &mut session.cost)?;
+        let certificate = match objective.width() > 1 || objective.truncate.is_some() {
+            true => judge(&mut pass, objective, &w, &mut session.cost)?,
+            false => {
+                let v = &mut [vec![0.0; length], vec![0.0; length]];
+                certify(&mut pass, loss, objective, (&w, v), &mut session.cost)?
+            }
+        };
         session.tell(Standing::by_bound(certificate), &[&w]);
         Ok(session.end(w, status, certificate).by_baseline(options.method))
+    }
+}
+
+/// F at w for many classes, or for a loss that is cut off. The rules know no bound; that no loss is below 0 is one.
+fn judge(pass: &mut Pass, objective: &Objective, w: &[f64], cost: &mut Cost) -> Result<Certificate, TrainError> {
+    let mut margins = vec![0.0; objective.width()];
+    let ceiling = Ceiling::of(objective);
+    let mut losses = 0.0;
+    cost.certifying(|cost| {
+        pass.scan(cost, |block, _| {
+            for i in 0..block.rows() {
+                let (y, c) = target(objective, &block.info(i));
+                if c > 0.0 {
+                    margins_of(block.row(i), w, objective.bias, &mut margins);
+                    losses += c * match margins[..] {
+                        [z] => ceiling.value_at(y, z),
+                        _ => CrammerSinger.value(y as usize, &margins),
+                    };
+                }
+            }
+            Ok(())
+        })
+    })?;
+    Ok(Certificate { objective: 0.5 * sq_norm(w) + losses, multiple: 1.0, ..Certificate::default() })
+}
+
+/// Target and weight of a row; its class, where there are many.
+fn target(objective: &Objective, info: &RowInfo) -> (f64, f64) {
+    match objective.width() {
+        1 => objective.row(info),
+        _ => objective.class(info).map_or((0.0, 0.0), |(class, c)| (class as f64, c)),
     }
 }

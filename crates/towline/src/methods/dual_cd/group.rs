@@ -8,7 +8,8 @@ use crate::budget::Budget;
 use crate::columns::{ByColumns, ColumnsOfBlock, Coordinates, Groups, ModelLoss, Room, Rounded, Smooth};
 use crate::engine::problem::make::{ByRowsIn, ProblemRequest, problem_by_rows};
 use crate::engine::{
-    Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained, Watch,
+    Cost, Observer, PathState, Plan, Problem, Proximal, Single, Solver, Task, TrainError, TrainOptions, Trained,
+    Variant, Watch,
 };
 use crate::loss::{Loss, LossVisitor, SmoothLoss, SmoothLossVisitor};
 use crate::penalty::{GroupShrinkage, SoftThresholding, Structure};
@@ -60,7 +61,7 @@ pub fn problem(
     columns: usize,
     plan: &Plan,
     (watch, threads): (&Watch, &Arc<ThreadPool>),
-    budget: &Budget,
+    (variant, budget): (&Variant, &Budget),
 ) -> Box<dyn Problem> {
     let objective = &task.objective;
     if plan.solver == Solver::Columns && plan.in_memory {
@@ -69,7 +70,7 @@ pub fn problem(
         return smooth.unwrap_or_else(|_| objective.loss.visit(ByColumn { task, columns, room: room() }));
     }
     if plan.solver == Solver::Columns
-        && let Ok(problem) = objective.loss.visit_smooth(ByColumnsOfBlocks { task, columns, watch })
+        && let Ok(problem) = objective.loss.visit_smooth(ByColumnsOfBlocks { task, columns, watch, variant })
     {
         return problem;
     }
@@ -78,7 +79,7 @@ pub fn problem(
         1 => ByRowsIn::OnePart,
         parts => ByRowsIn::Parts(parts, threads.clone()),
     };
-    problem_by_rows(ProblemRequest { task, columns, how, budget })
+    problem_by_rows(ProblemRequest { task, columns, how, variant, budget })
 }
 
 /// All rows are in memory, by row and by column.
@@ -126,25 +127,26 @@ struct ByColumnsOfBlocks<'a> {
     task: &'a Task,
     columns: usize,
     watch: &'a Watch,
+    variant: &'a Variant,
 }
 
 impl SmoothLossVisitor for ByColumnsOfBlocks<'_> {
     type Out = Box<dyn Problem>;
 
     fn visit<L: SmoothLoss>(self, loss: L) -> Self::Out {
-        let ByColumnsOfBlocks { task, columns, watch } = self;
+        let ByColumnsOfBlocks { task, columns, watch, variant } = self;
         let objective = task.objective.clone();
         let penalised = columns + usize::from(!objective.intercept);
         let curvature = objective.loss.curvature();
         match task.objective.penalty.structure() {
             Structure::Groups(group) => {
-                let link = Proximal::new(columns, task, curvature, GroupShrinkage::new(group.clone(), 1.0));
-                let solver = ColumnsOfBlock::new(Groups::new(group, penalised), watch.clone());
+                let link = Proximal::new(columns, (task, variant), curvature, GroupShrinkage::new(group.clone(), 1.0));
+                let solver = ColumnsOfBlock::new(Groups::new(group, penalised), watch.clone(), variant);
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
             Structure::Coordinates(terms) => {
-                let link = Proximal::new(columns, task, curvature, SoftThresholding::new(terms, 1.0));
-                let solver = ColumnsOfBlock::new(Coordinates::new(terms, penalised), watch.clone());
+                let link = Proximal::new(columns, (task, variant), curvature, SoftThresholding::new(terms, 1.0));
+                let solver = ColumnsOfBlock::new(Coordinates::new(terms, penalised), watch.clone(), variant);
                 Box::new(Single::solved_by(solver, loss, link, objective))
             }
             Structure::Matrix(_) => unreachable!("refused by columns::can_train"),
@@ -171,6 +173,10 @@ impl<E: From<TrainError>> Group<'_, E> {
             // No reading is saved by more of them, and a start from nearby is lost.
             size = size.min(options.threads.max(chain.models));
         }
+        let plan = match options.variant.blocks {
+            Some(blocks) => plan.in_blocks(&*store, blocks, options.cache_share)?,
+            None => plan,
+        };
         let mut run = Run::new(store, options, plan, budget, observer)?;
         let mut cost = Cost::default();
         let together = chain.as_ref().map_or(size, |chain| chain.wave(size));

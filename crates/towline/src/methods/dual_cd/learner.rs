@@ -8,6 +8,7 @@ use crate::engine::problem::rows::ProblemRows;
 use crate::engine::{Cost, Limits, Plan, Saving, Solver, Status, Task, TrainError, TrainOptions, Trained};
 use crate::methods::dual_cd::progress::Progress;
 use crate::methods::dual_cd::schedule::{GainSchedule, PassSchedule, ProximalSchedule};
+use crate::order::Gradients;
 use crate::residents::Residents;
 
 mod feature_screening;
@@ -48,6 +49,12 @@ pub struct Learner<'a> {
     pub dual_objective: f64,
     pub gap_estimate: Option<f64>,
     pub certificate: Option<Certificate>,
+    /// The violations that the first sweeps of the steps of this pass have met, and whether the last pass has met none
+    /// that matters.
+    gradients: Gradients,
+    is_settled: bool,
+    /// The largest violation that the last sweep or pass has met, where the run ends by it.
+    pub violation: Option<f64>,
     /// Visits before the last certificate, and the seconds that it took.
     certified: (u64, f64),
     /// Whether a proximal step has changed the weights since.
@@ -96,6 +103,9 @@ impl<'a> Learner<'a> {
             dual_objective: 0.0,
             gap_estimate: None,
             certificate: None,
+            gradients: Gradients::default(),
+            is_settled: false,
+            violation: None,
             certified: (0, 0.0),
             moved: false,
             cost: Cost::default(),

@@ -87,7 +87,8 @@ impl<'a> Run<'a> {
     pub fn train(&mut self, tasks: &[Task]) -> Result<Vec<Trained>, TrainError> {
         let Shape { rows, columns, .. } = self.store.shape();
         let run = (self.limits.watch(), &self.threads);
-        let problem = |task| recipes::problem(task, columns as usize, &self.plan, run, &self.budget);
+        let problem =
+            |task| recipes::problem(task, columns as usize, &self.plan, run, (&self.options.variant, &self.budget));
         let new = |task| Learner::new(problem(task), task, self.limits.clone(), &self.plan, rows, &self.budget);
         let mut learners = tasks.iter().map(new).collect::<Result<Vec<_>, _>>()?;
         if self.plan.in_memory {
@@ -319,6 +320,7 @@ impl<'a> Run<'a> {
             dual_objective: Some(learners.iter().map(|learner| learner.dual_objective).sum()),
             gap_estimate: estimates.and_then(|all| all.into_iter().reduce(f64::max)),
             objective: certificate.map(|certificate| certificate.objective),
+            violation: learners.iter().filter_map(|learner| learner.violation).reduce(f64::max),
             certificate,
         };
         let models: Vec<&[f64]> = learners.iter().map(Learner::weights).collect();

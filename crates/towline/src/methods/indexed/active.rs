@@ -16,9 +16,6 @@ use crate::solver::RowState;
 use crate::store::StoreError;
 use crate::store::format::Scratch;
 
-/// Pages keep at least this part of what was free at first, m_LRU of section 4.2; beyond it active rows go to disk.
-const PAGE_PART: u64 = 8;
-
 /// Active rows, as many of them in memory as there is room for.
 pub struct ActiveSet {
     /// In the order in which they came.
@@ -41,10 +38,10 @@ pub struct ActiveSet {
 }
 
 impl ActiveSet {
-    /// No row is active, and so much memory is free at first.
+    /// No row is active; pages keep so many bytes.
     pub fn new(
         rows: u64,
-        (room, free_bytes): (Room, u64),
+        (room, page_bytes): (Room, u64),
         order: OrderName,
         folder: PathBuf,
         budget: &Budget,
@@ -56,7 +53,7 @@ impl ActiveSet {
             room,
             order,
             budget: budget.clone(),
-            page_bytes: free_bytes / PAGE_PART,
+            page_bytes,
             turn: 0,
             oldest: 0,
             file: None,

@@ -35,12 +35,33 @@ pub struct IndexedOptions {
     pub primal: bool,
     /// How the series of convex problems begins.
     pub beginning: Beginning,
+    /// What is done with the answer of a query.
+    pub queries: Queries,
+}
+
+/// What is done with the answer of a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Queries {
+    /// Whether a block is N and n_e - |N| rows in turn (Algorithm 1) also while all active rows are in memory. Ours are all
+    /// of them then: they cost nothing to have, and hold w in place.
+    pub in_turn: bool,
+    /// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With
+    /// 0 a query never comes back to a page for rows that it has seen already: on kddcup99 half the bytes of T = 1 for
+    /// the same test error.
+    pub far: f64,
+    /// Pages keep at least this part of what was free at first, m_LRU of section 4.2; beyond it active rows go to disk.
+    pub page_share: f64,
+}
+
+impl Queries {
+    /// Ours.
+    pub const OURS: Queries = Queries { in_turn: false, far: 0.0, page_share: 0.125 };
 }
 
 impl Default for IndexedOptions {
     /// As in the paper.
     fn default() -> Self {
-        IndexedOptions { wanted: 1000, primal: false, beginning: Beginning::default() }
+        IndexedOptions { wanted: 1000, primal: false, beginning: Beginning::default(), queries: Queries::OURS }
     }
 }
 

@@ -14,10 +14,6 @@ use crate::loss::Loss;
 use crate::objective::Objective;
 use crate::solver::Weights;
 
-/// Rows with a margin of more than 1 and this are not looked at again until the rest is solved: T of section 4.3. With
-/// 0 a query never comes back to a page for rows that it has seen already: on kddcup99 half the bytes of T = 1 for the
-/// same test error.
-const FAR: f64 = 0.0;
 /// Visits of rows for each row that a query has looked at: searching and solving cost about the same then.
 const VISITS_PER_LOOK: u64 = 4;
 /// Sweeps over a block while they pay, at least: after a single one w still leans towards the new rows, and the next
@@ -50,6 +46,8 @@ pub struct Rounds<'a, L, S> {
     pub must_settle: bool,
     /// Rows that queries have looked at.
     pub looked: u64,
+    /// The active row whose turn is next, among all of them: r of Algorithm 1.
+    pub turn: u64,
     pub random: Xoshiro256PlusPlus,
     /// Its own part of the cost; what was read served all runs, and the pages know it.
     pub cost: Cost,
@@ -142,13 +140,51 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
 
     /// One round: n more rows, and the block of them and others. Returns |N|, or nothing where too many rows matter.
     fn ask_and_solve(&mut self, pages: &mut PageCache, limits: &Limits) -> Result<Option<u64>, TrainError> {
+        let before: Vec<usize> = self.active.segments.iter().map(Segment::rows).collect();
         let Some((found, looked)) = self.ask(pages, limits.watch())? else { return Ok(None) };
+        if self.options.queries.in_turn && !self.active.is_parted() && self.solve_in_turn(&before, looked, limits)? {
+            return Ok(Some(found));
+        }
         let block = self.block(found, looked, pages)?;
         // New rows move w: rows of the block that an order has left out may matter again.
         block.iter().for_each(|&i| self.active.segments[i].order.begin_step());
         let rows: u64 = block.iter().map(|&i| self.active.segments[i].rows() as u64).sum();
         self.solve_block(&block, ((VISITS_PER_LOOK * looked).max(LEAST_SWEEPS * rows), limits.watch()))?;
         Ok(Some(found))
+    }
+
+    /// Solves the block of Algorithm 1: the rows that were found, those beyond `before` in each segment, and as many others
+    /// in turn as were looked at besides. False, and nothing is done, from a solver that takes all active rows.
+    fn solve_in_turn(&mut self, before: &[usize], looked: u64, limits: &Limits) -> Result<bool, TrainError> {
+        let segments = &self.active.segments;
+        let known = |segment: usize| before.get(segment).copied().unwrap_or(0);
+        let mut rows: Vec<(u32, u32)> = Vec::new();
+        for (i, segment) in segments.iter().enumerate() {
+            rows.extend((known(i)..segment.rows()).map(|row| (i as u32, row as u32)));
+        }
+        let others: u64 = segments.iter().enumerate().map(|(i, segment)| known(i).min(segment.rows()) as u64).sum();
+        let wanted = looked.saturating_sub(rows.len() as u64).min(others);
+        let (mut first, begin) = (0, if others > 0 { self.turn % others } else { 0 });
+        for (i, segment) in segments.iter().enumerate() {
+            for row in 0..known(i).min(segment.rows()) as u64 {
+                let since = (first + row + others - begin) % others.max(1);
+                if since < wanted {
+                    rows.push((i as u32, row as u32));
+                }
+            }
+            first += known(i).min(segment.rows()) as u64;
+        }
+        self.turn = begin + wanted;
+        let started = std::time::Instant::now();
+        let Rounds { solver, loss, active, weights, random, .. } = self;
+        let visits = (u64::MAX, limits.watch());
+        let Some(worked) = solver.solve_rows(*loss, (&mut active.segments, rows), visits, weights, random)? else {
+            return Ok(false);
+        };
+        self.cost.sweeps += worked.sweeps;
+        self.cost.visits += worked.visits;
+        self.cost.solve_seconds += started.elapsed().as_secs_f64();
+        Ok(true)
     }
 
     /// Whether what does not fit into memory is better read block by block.
@@ -175,7 +211,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
                 objective: self.objective,
                 threshold: Ceiling::of(self.objective).margin,
                 wanted: self.options.wanted - found,
-                far: FAR,
+                far: self.options.queries.far,
                 sampled: true,
             };
             let (active, loss, objective) = (&mut self.active, self.loss, self.objective);

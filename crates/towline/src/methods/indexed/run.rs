@@ -95,7 +95,8 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
         pages.make_room(budget.data_bytes() / 2);
         let paid = reserve(shape.columns, indexed.primal, budget)?;
         let search = Search::new(pages.forest().clone(), options.seed, budget)?;
-        let room = (Room::of(shape, longest, row_bytes / common.together), row_bytes);
+        let page_bytes = (row_bytes as f64 * indexed.queries.page_share) as u64;
+        let room = (Room::of(shape, longest, row_bytes / common.together), page_bytes);
         let active = ActiveSet::new(shape.rows, room, options.order, folder, budget)?;
         let rounds = Rounds {
             loss,
@@ -111,6 +112,7 @@ impl<'a, L: Loss, S: BlockSolver<L>> Run<'a, L, S> {
             was_scanned: false,
             must_settle: false,
             looked: 0,
+            turn: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             cost: Cost::default(),
             _paid: paid,

@@ -44,7 +44,7 @@ impl Sums {
             dual_objective: objective - self.gap,
             multiple: 1.0,
             support: self.support.count(),
-            radius: None,
+            ..Certificate::default()
         }
     }
 

@@ -34,6 +34,20 @@ pub trait BlockSolver<L> {
         weights: &mut Identity,
         random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError>;
+
+    /// The same for some rows, by segment and number. `None`, and nothing is done, from a solver that takes all rows of its
+    /// segments.
+    fn solve_rows(
+        &mut self,
+        loss: L,
+        rows: (&mut [Segment], Vec<(u32, u32)>),
+        visits: (u64, &Watch),
+        weights: &mut Identity,
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Result<Option<Worked>, TrainError> {
+        let _ = (loss, rows, visits, weights, random);
+        Ok(None)
+    }
 }
 
 /// Dual coordinate descent (section 3.3).
@@ -61,21 +75,43 @@ impl<L: Loss> BlockSolver<L> for DualSweeps {
         weights: &mut Identity,
         random: &mut Xoshiro256PlusPlus,
     ) -> Result<Worked, TrainError> {
-        let mut worked = Worked::default();
-        let mut first_gain: Option<f64> = None;
-        for _ in 0..MOST_SWEEPS {
+        Ok(sweeps_that_pay(visits, watch, || {
             self.lay_out(segments, block, random);
-            let sweep = self.sweep(loss, segments, weights, watch);
-            worked.sweeps += 1;
-            worked.visits += sweep.visits;
-            worked.gain += sweep.gain;
-            let pays = sweep.gain > PAYS * *first_gain.get_or_insert(sweep.gain);
-            if !pays || worked.visits >= visits || watch.look().is_some() {
-                break;
-            }
-        }
-        Ok(worked)
+            self.sweep(loss, segments, weights, watch)
+        }))
     }
+
+    fn solve_rows(
+        &mut self,
+        loss: L,
+        (segments, rows): (&mut [Segment], Vec<(u32, u32)>),
+        (visits, watch): (u64, &Watch),
+        weights: &mut Identity,
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Result<Option<Worked>, TrainError> {
+        self.visits = rows;
+        Ok(Some(sweeps_that_pay(visits, watch, || {
+            shuffle(&mut self.visits, random);
+            self.sweep(loss, segments, weights, watch)
+        })))
+    }
+}
+
+/// Sweeps as long as they gain, up to about so many visits.
+fn sweeps_that_pay(visits: u64, watch: &Watch, mut sweep: impl FnMut() -> Sweep) -> Worked {
+    let mut worked = Worked::default();
+    let mut first_gain: Option<f64> = None;
+    for _ in 0..MOST_SWEEPS {
+        let sweep = sweep();
+        worked.sweeps += 1;
+        worked.visits += sweep.visits;
+        worked.gain += sweep.gain;
+        let pays = sweep.gain > PAYS * *first_gain.get_or_insert(sweep.gain);
+        if !pays || worked.visits >= visits || watch.look().is_some() {
+            break;
+        }
+    }
+    worked
 }
 
 impl DualSweeps {
@@ -107,7 +143,8 @@ impl DualSweeps {
                 next.residents.block.prefetch(row as usize);
             }
             let (Segment { residents, states, order, .. }, row) = (&mut segments[segment as usize], row as usize);
-            let visit = solver::visit(loss, residents.block.row(row), &mut states[row], weights);
+            let exact = order.wants_gradients();
+            let visit = solver::visit(loss, residents.block.row(row), &mut states[row], weights, exact);
             total.count(&visit);
             order.learn(row, visit);
         }

@@ -74,6 +74,9 @@ pub struct StreamOptions {
     pub seed: u64,
     /// Features become as many columns as this many bits can tell apart.
     pub hash_bits: Option<u32>,
+    /// Whether models are averages of the weights after each step, with the last ones, as ours are; else the last ones
+    /// alone, as in SBM, section 4.
+    pub averages: bool,
     /// Whether each block is scored before it is learnt.
     pub progressive: bool,
     /// A model is wanted after this many rows.
@@ -105,6 +108,7 @@ impl StreamOptions {
             rounds: None,
             cache_share: 0.5,
             selection: Selection::Gradient,
+            averages: true,
             order: OrderName::Auto,
             seed: 0,
             hash_bits: None,

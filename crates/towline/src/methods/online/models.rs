@@ -64,7 +64,7 @@ impl<L: Loss> Models<L> {
             keep: Vec::new(),
             models: Vec::new(),
             ended: Vec::new(),
-            averages: true,
+            averages: options.averages,
             budget: budget.clone(),
             weights: budget.reserve("weights", 0)?,
             threads: rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().ok(),

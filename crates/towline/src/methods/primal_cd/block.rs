@@ -6,7 +6,7 @@
 //! ```
 //! An approximate solution has dual variables that may be far from the best, and errors grow from block to block. So
 //! they are taken only if the dual objective (18) rises, and a sweep of dual steps over the rows follows, which always
-//! raises it.
+//! raises it. Papers do without ([`Variant::is_guarded`]).
 //!
 //! The proximal term and v_B together pull towards u_B = p + ηv_B. Columns that no row of the block has stay where the
 //! link puts them, at prox(u_B).
@@ -15,14 +15,14 @@ use super::design::Design;
 use super::model_loss::{Smooth, Target};
 use super::newton_model::{Free, Newton};
 use super::separable_penalty::SeparablePenalty;
-use crate::engine::{Proximal, Watch};
+use crate::engine::{Proximal, Variant, Watch};
 use crate::loss::SmoothLoss;
 use crate::order::Order;
 use crate::penalty::LazyProx;
 use crate::residents::View;
 use crate::solver::{BlockSolver, ByRows, RowState, Sweep};
 
-/// Proximal Newton steps on the problem of a block, at most.
+/// Proximal Newton steps on the problem of a block, at most, where no number was given.
 const MOST_STEPS: u32 = 10;
 /// The problem of a block is solved when a step gains less than this part of the first.
 const SOLVED: f64 = 0.05;
@@ -31,12 +31,15 @@ const SOLVED: f64 = 0.05;
 pub struct ColumnsOfBlock<P> {
     parts: P,
     watch: Watch,
+    most_steps: u32,
+    is_guarded: bool,
 }
 
 impl<P> ColumnsOfBlock<P> {
     /// `parts` makes up the penalty; `watch` says when the run has to end.
-    pub fn new(parts: P, watch: Watch) -> Self {
-        ColumnsOfBlock { parts, watch }
+    pub fn new(parts: P, watch: Watch, variant: &Variant) -> Self {
+        let most_steps = variant.block_steps.unwrap_or(MOST_STEPS);
+        ColumnsOfBlock { parts, watch, most_steps, is_guarded: variant.is_guarded }
     }
 }
 
@@ -65,7 +68,7 @@ impl<L: SmoothLoss, Z: LazyProx, P: SeparablePenalty> BlockSolver<L, Proximal<Z>
         let mut v = vec![0.0; w.len()];
         newton.look(design, &w);
         let mut first = 0.0f64;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..self.most_steps {
             for (j, v) in v.iter_mut().enumerate() {
                 *v = anchored.strength * (anchored.towards[j] - w[j]) - design.dot(j, &newton.slopes);
             }
@@ -85,6 +88,13 @@ impl<L: SmoothLoss, Z: LazyProx, P: SeparablePenalty> BlockSolver<L, Proximal<Z>
         let duals: Vec<f64> = states.iter().enumerate().map(dual).collect();
         drop(newton);
         link.add_rows(states.iter().enumerate().map(|(i, state)| (rows.row(i), state.beta)));
+        if !self.is_guarded {
+            link.add_rows(
+                states.iter().zip(&duals).enumerate().map(|(i, (state, dual))| (rows.row(i), dual - state.beta)),
+            );
+            states.iter_mut().zip(duals).for_each(|(state, dual)| state.beta = dual);
+            return total;
+        }
         total.gain = ascend(loss, &rows, states, link, duals);
         let polished = ByRows.sweep(loss, rows, states, link, order);
         Sweep { gain: total.gain + polished.gain, visits: total.visits + polished.visits, ..polished }

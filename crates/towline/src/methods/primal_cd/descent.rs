@@ -159,7 +159,7 @@ impl<B: ModelLoss + 'static, P: SeparablePenalty + 'static> Problem for ByColumn
         // As many row visits as look at this many values, those of the certificate included.
         let all = design.values().max(1) as f64;
         let passes = 1.0 + looked_at as f64 / all;
-        Sweep { gain: fall, violation: 0.0, visits: (passes * self.states.len() as f64).ceil() as u64 }
+        Sweep { gain: fall, visits: (passes * self.states.len() as f64).ceil() as u64, ..Sweep::default() }
     }
 
     fn score(&self, _selection: Selection, _row: Row, _i: usize) -> f64 {

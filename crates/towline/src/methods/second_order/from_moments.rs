@@ -75,7 +75,7 @@ fn unsolved(
         Ok(())
     })?;
     let nothing = vec![0.0; task.objective.width() * (rows.store().shape().columns as usize + 1)];
-    let certificate = Certificate { objective, dual_objective: 0.0, multiple: 1.0, support, radius: None };
+    let certificate = Certificate { objective, dual_objective: 0.0, multiple: 1.0, support, ..Certificate::default() };
     let session = Session::new(task, Solver::Gram, rows, limits, observer);
     session.finish_at(1, (nothing.clone(), nothing), certificate)
 }

@@ -266,7 +266,17 @@ impl LeastSquares {
             }
         };
         let dual_objective = dual_objective.max(0.0);
-        (Certificate { objective, dual_objective, multiple: 1.0, support: self.rows, radius }, v)
+        (
+            Certificate {
+                objective,
+                dual_objective,
+                multiple: 1.0,
+                support: self.rows,
+                radius,
+                ..Certificate::default()
+            },
+            v,
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use crate::engine::{Observer, Step, TrainError, WeightsNow};
 
 /// What a model tells the observer of the run.
 enum Told {
-    Step(Step, Vec<f64>),
+    Step(Box<Step>, Vec<f64>),
     Note(String),
 }
 
@@ -21,7 +21,7 @@ impl Observer for Forward {
     fn step(&mut self, step: &Step, weights: &WeightsNow) {
         let weights = weights.models.first().copied().unwrap_or_default();
         // Where nobody listens any more, the run has ended.
-        let _ = self.0.send(Told::Step(*step, weights.to_vec()));
+        let _ = self.0.send(Told::Step(Box::new(*step), weights.to_vec()));
     }
 
     fn note(&mut self, text: &str) {

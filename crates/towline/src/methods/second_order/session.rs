@@ -135,7 +135,8 @@ impl<'a> Session<'a> {
                 1 => targets.map(|(y, c)| c * loss.value(y, 0.0)).sum(),
                 _ => crate::engine::loss_at_zero(&self.task.objective) * targets.map(|(_, c)| c).sum::<f64>(),
             };
-            let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+            let of_zero =
+                Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, ..Certificate::default() };
             self.note(rows, &vec![0.0; self.size], of_zero);
         }
         self.finish(rows, duals, status)
@@ -189,6 +190,7 @@ impl<'a> Session<'a> {
         let standing = Standing {
             dual_objective: self.dual_objective.is_finite().then_some(self.dual_objective),
             objective: self.objective(),
+            violation: None,
             gap_estimate: known.gap.is_finite().then(|| known.gap.clamp(0.0, 1.0)),
             certificate: self.best.as_ref().map(|(certificate, _)| *certificate),
         };

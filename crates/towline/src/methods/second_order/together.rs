@@ -250,6 +250,7 @@ fn show(told: &[Mutex<Told>], observer: &mut dyn Observer) {
         cost: Cost::of_all(steps.iter().map(|step| step.cost)),
         dual_objective: steps.iter().map(|step| step.dual_objective).sum(),
         objective: steps.iter().map(|step| step.objective).sum(),
+        violation: None,
         gap_estimate: steps.iter().filter_map(|step| step.gap_estimate).reduce(f64::max),
         certificate: certificates.and_then(|all| Certificate::total(&all)),
     };

@@ -61,6 +61,7 @@ pub(crate) fn train_from(
             cache_share: options.cache_share,
             selection: options.selection,
             rounds: options.rounds,
+            variant: options.variant,
             seed: options.seed,
             threads: options.threads,
             stop: options.stop.clone(),

@@ -56,6 +56,29 @@ proptest! {
     }
 
     #[test]
+    fn gradients_are_derivatives_of_the_dual(row in row()) {
+        let Row { loss, y, z, beta, c, .. } = row;
+        let (low, high) = loss.dual_bounds(y, c);
+        let h = 1e-4 * c;
+        let gradient = loss.dual_gradient(y, z, beta, c);
+        let slack = loss.slack(y, z, beta, c);
+        let sign = if loss.is_classification() { y } else { 1.0 };
+        if slack > 0.0 {
+            // It pushes against the bound that holds the row, or says nothing.
+            let pushed = beta + sign * gradient.signum() * h;
+            prop_assert!(gradient == 0.0 || (gradient.abs() - slack).abs() <= 1e-9 * (1.0 + z.abs()));
+            prop_assert!(gradient == 0.0 || pushed <= low || pushed >= high, "{gradient}");
+        } else if beta - h > low.max(-5.0 * c) && beta + h < high.min(5.0 * c) && (beta.abs() > 2.0 * h) {
+            let value = |b: f64| loss.dual_value(y, b, c) - z * (b - beta);
+            let difference = sign * (value(beta + h) - value(beta - h)) / (2.0 * h);
+            let scale = 1.0 + z.abs() + y.abs();
+            // The conjugate of the logistic loss curves without limit at its ends.
+            let curve = if matches!(loss, AnyLoss::Logistic(_)) { c / (beta - low).min(high - beta) } else { 0.0 };
+            prop_assert!((gradient - difference).abs() <= 1e-4 * (scale + curve), "{gradient} {difference}");
+        }
+    }
+
+    #[test]
     fn gaps_vanish_at_the_slope((loss, y) in loss_and_target(), z in margin(), c in magnitude(-6.0, 6.0)) {
         let (low, high) = loss.dual_bounds(y, c);
         // The clamp is for Huber's cδ, a product that rounds.

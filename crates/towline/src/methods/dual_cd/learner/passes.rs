@@ -24,7 +24,7 @@ impl Learner<'_> {
                 self.proximal_steps.note(gap);
                 self.pass_gains.note(gap);
                 self.phase = match self.limits.reason_to_stop(self.passes) {
-                    _ if gap <= self.options.tolerance => Phase::Done(Status::Converged),
+                    _ if gap <= self.options.tolerance || self.is_settled => Phase::Done(Status::Converged),
                     Some(status) => Phase::Done(status),
                     None if self.progress.is_hopeless(self.passes as f64, gap) => Phase::Done(Status::OutOfPatience),
                     None => Phase::Training,
@@ -42,10 +42,11 @@ impl Learner<'_> {
         if self.cost.visits == 0 {
             return Err(TrainError::NoWeight);
         }
-        if self.options.centre == Centre::AfterPass {
+        self.passes += 1;
+        if self.options.centre == Centre::AfterPass && self.passes.is_multiple_of(u64::from(self.inner_passes())) {
             self.advance();
         }
-        self.passes += 1;
+        self.end_pass_of_gradients();
         self.end_look_back();
         let visits = self.cost.visits - std::mem::replace(&mut self.visits_before, self.cost.visits);
         let gain = self.dual_objective - self.before;
@@ -53,18 +54,33 @@ impl Learner<'_> {
         let stop = self.limits.reason_to_stop(self.passes).is_some();
         let is_hopeless = self.gap_estimate.is_some_and(|gap| self.progress.is_hopeless(self.passes as f64, gap));
         let by_schedule = self.is_proximal() || !self.rows.problem.can_look_back();
-        if stop || is_near || is_hopeless || (by_schedule && self.proximal_steps.is_due()) {
+        if stop || is_near || is_hopeless || self.is_settled || (by_schedule && self.proximal_steps.is_due()) {
             return self.begin_scan();
         }
         self.begin_look_back();
         Ok(())
     }
 
+    /// Passes before the proximal centre moves.
+    fn inner_passes(&self) -> u32 {
+        self.options.variant.inner_passes.unwrap_or(1).max(1)
+    }
+
+    /// Whether the rows of this pass have violated nothing that matters, where the run ends by that.
+    fn end_pass_of_gradients(&mut self) {
+        let met = std::mem::take(&mut self.gradients);
+        if let Some(bound) = self.options.variant.violation {
+            self.violation = Some(met.violation());
+            self.is_settled = met.violation() < bound;
+        }
+    }
+
     /// Early passes are far from the end, and not worth another product a row.
     fn begin_look_back(&mut self) {
         let gain = self.dual_objective - self.before;
         self.before = self.dual_objective;
-        if self.passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
+        let is_by_gap = self.options.variant.violation.is_none();
+        if is_by_gap && self.passes >= 2 || gain < NEAR * self.options.tolerance * self.dual_objective.abs() {
             self.rows.problem.remember();
         }
     }
@@ -121,7 +137,7 @@ impl Learner<'_> {
 
     pub(super) fn take_certificate(&mut self, certificate: Certificate) -> f64 {
         self.dual_objective = certificate.dual_objective;
-        self.certificate = Some(certificate);
+        self.certificate = Some(Certificate { violation: self.violation, ..certificate });
         certificate.relative_gap()
     }
 }

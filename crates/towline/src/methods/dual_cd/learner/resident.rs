@@ -5,6 +5,7 @@ use crate::engine::duals::DualSums;
 use crate::engine::{Cost, Status, TrainError};
 use crate::methods::dual_cd::learner::Phase;
 use crate::residents::{Residents, View};
+use crate::solver::Sweep;
 
 /// Values of rows that are scanned between two looks at the limits: some ten milliseconds.
 const SCAN_VALUES: u64 = 1 << 23;
@@ -76,7 +77,8 @@ impl Learner<'_> {
         };
         let objective = self.rows.numbers.iter().map(cost).sum();
         // No loss is less than 0, and neither is the optimum.
-        let of_zero = Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, radius: None };
+        let of_zero =
+            Certificate { objective, dual_objective: 0.0, multiple: 0.0, support: 0, ..Certificate::default() };
         self.take_certificate(of_zero);
         Ok(())
     }
@@ -94,7 +96,8 @@ impl Learner<'_> {
                 // A scan takes at most as long, until there has been one.
                 self.limits.watch().reserve(self.limits.seconds() - begin);
             }
-            for _ in 1..self.rows.problem.sweeps() {
+            let sweeps = self.options.variant.inner_passes.unwrap_or_else(|| self.rows.problem.sweeps());
+            for _ in 1..sweeps {
                 if self.limits.look().is_some() {
                     break;
                 }
@@ -113,11 +116,16 @@ impl Learner<'_> {
                 true => self.cost.sweeps,
                 false => self.cost.visits / self.rows.problem.rows() as u64,
             };
+            if self.has_settled(&sweep) {
+                self.certify_resident(residents)?;
+                return self.end_resident(residents, Status::Converged);
+            }
             if let Some(status) = self.limits.reason_to_stop(passes) {
                 self.certify_in_time(residents)?;
                 return self.end_resident(residents, status);
             }
             let is_due = match self.is_proximal() {
+                _ if self.options.variant.violation.is_some() => false,
                 true => self.proximal_steps.is_due() || self.by_columns,
                 false => self.gains.is_due(&sweep, self.dual_objective),
             };
@@ -142,6 +150,13 @@ impl Learner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the run ends by violations, and the sweep has met none that matters.
+    fn has_settled(&mut self, sweep: &Sweep) -> bool {
+        let Some(bound) = self.options.variant.violation else { return false };
+        self.violation = Some(sweep.gradients.violation());
+        self.limits.look().is_none() && self.rows.order.is_settled(sweep.gradients, bound)
     }
 
     /// Whether it begins at the end.

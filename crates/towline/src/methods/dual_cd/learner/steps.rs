@@ -8,6 +8,8 @@ use crate::solver::Sweep;
 
 /// Sweeps per step, at most, where no number was given: more than three hardly save passes.
 const MOST_ROUNDS: u32 = 4;
+/// The same until violations are small: LIBLINEAR's own limit.
+const MOST_ROUNDS_UNTIL_SETTLED: u32 = 1000;
 /// The problem of a block is solved when a proximal step moves w by no more than this part of its norm. Lasso problems
 /// of 5,000 rows take some 20 sweeps.
 const SOLVED: f64 = 1e-8;
@@ -24,6 +26,9 @@ impl Learner<'_> {
     pub fn solve_step(&mut self, residents: &Residents) -> Result<(), TrainError> {
         self.rows.begin_step();
         match self.options.centre {
+            Centre::AfterPass if self.options.variant.inner_tolerance.is_some() => {
+                self.sweep_until_settled(residents)?
+            }
             Centre::AfterPass => self.sweep_while_it_pays(residents)?,
             Centre::UntilSolved => self.sweep_until_solved(residents)?,
         }
@@ -36,9 +41,31 @@ impl Learner<'_> {
         let most = self.options.rounds.unwrap_or(MOST_ROUNDS);
         let mut first_gain: Option<f64> = None;
         for _ in 0..most {
-            let gain = self.sweep(residents)?.gain;
+            let gain = self.first_sweep(residents, first_gain.is_none())?.gain;
             let pays = gain > ROUND_PAYS * *first_gain.get_or_insert(gain);
             if self.options.rounds.is_none() && !pays || self.limits.look().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A sweep of a step; violations of the first are those of the pass, before the step has done away with them.
+    fn first_sweep(&mut self, residents: &Residents, is_first: bool) -> Result<Sweep, TrainError> {
+        let sweep = self.sweep(residents)?;
+        if is_first {
+            self.gradients = self.gradients.with(sweep.gradients);
+        }
+        Ok(sweep)
+    }
+
+    /// Until the rows in memory violate nothing by more than was asked for: the gradient-based stop of the problem of a
+    /// block (SBM, section 2.1).
+    fn sweep_until_settled(&mut self, residents: &Residents) -> Result<(), TrainError> {
+        let bound = self.options.variant.inner_tolerance.unwrap_or(0.0);
+        for round in 0..self.options.rounds.unwrap_or(MOST_ROUNDS_UNTIL_SETTLED) {
+            let sweep = self.first_sweep(residents, round == 0)?;
+            if self.rows.order.is_settled(sweep.gradients, bound) || self.limits.look().is_some() {
                 break;
             }
         }
@@ -58,7 +85,9 @@ impl Learner<'_> {
 
     pub(super) fn sweep(&mut self, residents: &Residents) -> Result<Sweep, TrainError> {
         let begin = self.limits.seconds();
-        let sweep = self.rows.sweep(residents, self.limits.watch());
+        let variant = &self.options.variant;
+        let wants_gradients = variant.violation.is_some() || variant.inner_tolerance.is_some();
+        let sweep = self.rows.sweep(residents, self.limits.watch(), wants_gradients);
         self.cost.solve_seconds += self.limits.seconds() - begin;
         self.cost.sweeps += 1;
         self.cost.visits += sweep.visits;

@@ -4,27 +4,35 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Run;
 use crate::base::random::shuffle;
-use crate::engine::Centre;
+use crate::engine::{Centre, Partition};
+use crate::methods::dual_cd::blocks;
 use crate::store::BlockId;
 
 impl Run<'_> {
     /// All blocks in random order (4.3.2 of DA-BCD), in groups for the steps of a pass.
     pub fn groups(&mut self) -> Vec<Vec<BlockId>> {
         let mut blocks: Vec<BlockId> = self.pass.blocks().collect();
-        if self.options.centre == Centre::AfterPass {
-            shuffle(&mut blocks, &mut self.random);
-            return self.together(&blocks);
+        match self.options.variant.partition {
+            // Rows that meet others in each pass would find ways out of the corners in which D-BCD gets stuck.
+            Partition::Redrawn if self.options.centre == Centre::AfterPass => {
+                shuffle(&mut blocks, &mut self.random);
+                self.together(&blocks)
+            }
+            // Algorithm 1 of SBM and of DA-BCD splits the data once.
+            _ => {
+                shuffle(&mut blocks, &mut Xoshiro256PlusPlus::seed_from_u64(self.options.seed));
+                let mut groups = self.together(&blocks);
+                shuffle(&mut groups, &mut self.random);
+                groups
+            }
         }
-        // Algorithm 1 splits the data once. Rows that meet others in each pass find ways out of the corners in which it
-        // gets stuck.
-        shuffle(&mut blocks, &mut Xoshiro256PlusPlus::seed_from_u64(self.options.seed));
-        let mut groups = self.together(&blocks);
-        shuffle(&mut groups, &mut self.random);
-        groups
     }
 
-    /// Groups neighbours, as many as fit beside the cache.
+    /// Groups neighbours: as many as fit beside the cache, or as are asked for.
     fn together(&self, order: &[BlockId]) -> Vec<Vec<BlockId>> {
+        if let Some(count) = self.options.variant.blocks {
+            return blocks::split(order, count, self.options.cache_share);
+        }
         let (cached_rows, cached_values) = self.plan.cache_room(self.options.cache_share);
         let (rows, values) = (self.plan.resident_rows - cached_rows, self.plan.resident_values - cached_values);
         let mut groups: Vec<Vec<BlockId>> = Vec::new();
