@@ -85,6 +85,10 @@ def by_pass(trace, value):
     return sorted(found.items())
 
 
+def accuracy_of(line):
+    return (line.get("test") or {}).get("accuracy")
+
+
 def sbm(bench, record, name, train, test):
     """SBM, Figures 2 and 3, and what its partition and its cache are each worth."""
     store = bench.pack(name, train, 36)
@@ -106,7 +110,7 @@ def sbm(bench, record, name, train, test):
                 needed[bound].append(next((k for k, off in curve if off <= bound), float("inf")))
             if seed == 0:
                 lines.append((label, curve[:passes]))
-                accuracy.append((label, by_pass(trace, lambda line: line.get("test"))))
+                accuracy.append((label, by_pass(trace, accuracy_of)))
         reached[label] = needed
         record.row(name, label, *(spread(needed[bound]) for bound in needed))
     record.drawings[f"papers-sbm-{name}-objective.svg"] = curves.chart(f"{name}: difference to the optimum, a twelfth of the rows in memory", "passes", "relative difference (7)", lines)
@@ -115,7 +119,7 @@ def sbm(bench, record, name, train, test):
     bench.claim(f"{name}: SBM-1/2 takes fewer passes to 1e-3 than BMD (Figure 2)", median["SBM-1/2"] < median["BMD"])
     bench.claim(f"{name}: so does SBM-1/3", median["SBM-1/3"] < median["BMD"])
     bench.claim(f"{name}: and SBM-1/2-rand", median["SBM-1/2-rand"] < median["BMD"])
-    bench.claim(f"{name}: ours takes no more than SBM-1/2", median["ours"] <= median["SBM-1/2"])
+    bench.claim(f"{name}: blocks that are drawn anew take fewer passes than fixed ones, without a cache", median["BMD, blocks drawn anew"] < median["BMD"])
     if test:
         online(bench, record, name, store, test, accuracy)
 
@@ -125,7 +129,7 @@ def online(bench, record, name, store, test, accuracy):
     rules = ["pegasos", "bm-pegasos", "perceptron", "mira", "cw"]
     for rule in rules:
         _, trace = bench.train(store, "--method", rule, "--max-passes", 8, trace=True, test=test)
-        accuracy.append((rule, by_pass(trace, lambda line: line.get("test"))))
+        accuracy.append((rule, by_pass(trace, accuracy_of)))
     top = max(value for _, line in accuracy for _, value in line)
     off = [(label, [(k, max(top - value, 1e-5)) for k, value in line if 0 < k <= 8]) for label, line in accuracy]
     record.drawings[f"papers-sbm-{name}-accuracy.svg"] = curves.chart(f"{name}: test accuracy below the best", "passes", "difference (8)", off)

@@ -175,7 +175,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
             first += known(i).min(segment.rows()) as u64;
         }
         self.turn = begin + wanted;
-        let started = std::time::Instant::now();
+        let started = limits.seconds();
         let Rounds { solver, loss, active, weights, random, .. } = self;
         let visits = (u64::MAX, limits.watch());
         let Some(worked) = solver.solve_rows(*loss, (&mut active.segments, rows), visits, weights, random)? else {
@@ -183,7 +183,7 @@ impl<L: Loss, S: BlockSolver<L>> Rounds<'_, L, S> {
         };
         self.cost.sweeps += worked.sweeps;
         self.cost.visits += worked.visits;
-        self.cost.solve_seconds += started.elapsed().as_secs_f64();
+        self.cost.solve_seconds += limits.seconds() - started;
         Ok(true)
     }
 
