@@ -162,7 +162,14 @@ mod tests {
     #[test]
     fn progress_shows_what_is_known() {
         let cost = Cost { seconds: 2.0, solve_seconds: 1.0, visits: 12_345, passes: 3, ..Cost::default() };
-        let first = Step { cost, dual_objective: None, objective: None, gap_estimate: None, certificate: None };
+        let first = Step {
+            cost,
+            dual_objective: None,
+            objective: None,
+            gap_estimate: None,
+            certificate: None,
+            violation: None,
+        };
         assert_eq!(progress(&first, None, None), "pass 3  12,345 rows/s  0 B/s");
         let later = Step { dual_objective: Some(4.5), objective: Some(5.0), ..first };
         let shown = progress(&later, Some(0.01), Some(7.2));

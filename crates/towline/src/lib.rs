@@ -82,8 +82,8 @@ pub(crate) use engine::{classes, residents, targets};
 pub mod trainer {
     pub use crate::engine::{
         Centre, Certificate, Checkpoint, CheckpointError, CheckpointFile, Checkpoints, Cost, Duals, Left, Observer,
-        OwnParts, Partition, PathState, Plan, Recorder, RowFilter, RunRecord, Selection, Solver, Start, Status, Step, Task,
-        TrainError, TrainOptions, Trained, Variant, WarmState, WeightsNow, without_training,
+        OwnParts, Partition, PathState, Plan, Recorder, RowFilter, RunRecord, Selection, Solver, Start, Status, Step,
+        Task, TrainError, TrainOptions, Trained, Variant, WarmState, WeightsNow, without_training,
     };
     pub use crate::methods::auto::{
         Choice, EachPoint, LambdaMax, lambda_max, path, train, train_all, train_by_newton, train_own,

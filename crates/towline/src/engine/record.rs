@@ -225,7 +225,7 @@ mod tests {
             let cost = Cost { seconds: k as f64, passes: k, ..Cost::default() };
             let objective = if k == 2 { Some(f64::NAN) } else { Some(1.0 / k as f64) };
             let (dual_objective, gap_estimate, certificate) = (None, None, None);
-            let step = Step { cost, dual_objective, objective, gap_estimate, certificate };
+            let step = Step { cost, dual_objective, objective, gap_estimate, certificate, violation: None };
             recorder.step(&step, &WeightsNow { models: &[] });
             if k == 70 {
                 recorder.note("another solver");
