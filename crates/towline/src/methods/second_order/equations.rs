@@ -8,7 +8,7 @@ use super::heavy::Heavy;
 use super::one_output::Quadratic;
 use super::scanning::Rows;
 use crate::block::Row;
-use crate::engine::TrainError;
+use crate::engine::{TrainError, Watch};
 
 /// How equations are solved.
 #[derive(Clone, Copy)]
@@ -81,6 +81,14 @@ impl<'a> Equations<'a> {
     pub fn change(&mut self, row: Row, bias: f64, delta: f64) {
         if let Equations::Exact(gram, _) = self {
             gram.change(row, &[bias], delta);
+        }
+    }
+
+    /// Factors the whole matrix with this ridge.
+    pub fn factor(&mut self, ridge: &[f64], watch: Option<&Watch>) -> Result<(), TrainError> {
+        match self {
+            Equations::Exact(gram, factor) => factor.find(gram, ridge, watch),
+            Equations::Conjugate(_) => Ok(()),
         }
     }
 

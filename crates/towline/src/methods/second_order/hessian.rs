@@ -7,6 +7,7 @@ use super::line_search::Line;
 use super::newton::{Ahead, Function};
 use super::one_output::{Look, Quadratic, RowLoss};
 use super::quasi_newton::Memory;
+use super::sampled::Sampled;
 use super::scanning::Rows;
 use crate::engine::TrainError;
 
@@ -15,6 +16,9 @@ const DEAR: f64 = 4.0;
 
 /// When F can fall by no more than this part of itself, Newton's own steps are the fastest.
 const LATE: f64 = 1e-6;
+
+/// Dense vectors of steps and searches, at most.
+const VECTORS: u64 = 18;
 
 /// What equations may leave of the gap of the loss that another one stands for.
 const OF_GAP: f64 = 0.5;
@@ -33,8 +37,9 @@ pub struct Smooth<'a, L> {
     memory: Memory,
     /// The rows that the Hessian is the sum of, where it takes longer than a gradient.
     changes: Option<Changes>,
-    /// Whether a factor serves several steps.
-    reuses: bool,
+    /// Where a factor serves several steps: how many rows it is of, and whether it has served for long.
+    sampled: Option<Sampled>,
+    has_served: bool,
     /// Whether the optimum is near.
     is_late: bool,
 }
@@ -54,16 +59,38 @@ enum Hessian {
 impl<'a, L: RowLoss> Smooth<'a, L> {
     /// Bytes of memory for this many weights and rows, with the whole Hessian.
     pub fn bytes(size: u64, rows: u64) -> u64 {
-        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size) + Memory::bytes(size) + Changes::bytes(size, rows)
+        Look::<L>::bytes(size, rows) + Equations::exact_bytes(size) + 8 * VECTORS * size + Changes::bytes(size, rows)
+    }
+
+    /// Bytes besides, for a loss whose Hessian may serve several steps.
+    pub fn reused_bytes(size: u64) -> u64 {
+        Memory::bytes(size) + Sampled::bytes(size)
     }
 
     /// Nothing has been looked at.
     pub fn new(loss: L, part: Quadratic<'a>, way: Way<'a>) -> Self {
         let equations = Equations::new(part.ridge.len(), way);
-        let is_dear = matches!(way, Way::Exact { len } if hessian_scans(part.ridge.len(), len) > DEAR);
-        let (changes, reuses) = (is_dear.then(Changes::default), is_dear && loss.may_reuse());
-        let (look, hessian, memory) = (Look::new(loss, part), Hessian::Due, Memory::default());
-        Smooth { look, equations, value: 0.0, is_cautious: true, way, hessian, memory, changes, reuses, is_late: false }
+        let price = match way {
+            Way::Exact { len } => hessian_scans(part.ridge.len(), len),
+            Way::Conjugate { .. } => 0.0,
+        };
+        // Without a penalty the matrix may be singular, and has to be exact. An intercept is curved by every row.
+        let is_stiff = part.ridge[..part.ridge.len() - 1].iter().all(|ridge| *ridge > 0.0);
+        let mut sampled = (price > DEAR && loss.may_reuse() && part.proximal.is_none()).then(|| Sampled::new(price));
+        sampled.iter_mut().filter(|_| !is_stiff).for_each(Sampled::take_all);
+        Smooth {
+            look: Look::new(loss, part),
+            equations,
+            value: 0.0,
+            is_cautious: true,
+            way,
+            hessian: Hessian::Due,
+            memory: Memory::default(),
+            changes: (price > DEAR).then(Changes::default),
+            sampled,
+            has_served: true,
+            is_late: false,
+        }
     }
 
     /// Sums of [`RowLoss::gap`] over rows.
@@ -83,10 +110,34 @@ impl<'a, L: RowLoss> Smooth<'a, L> {
         let Smooth { look, equations, changes, is_cautious, .. } = self;
         let (Some(changes), Some(margins)) = (changes, &look.margins) else { return Ok(()) };
         let second = |i: usize, target: (f64, f64)| look.loss.second(i, target, margins[i], *is_cautious);
-        changes.bring(equations, look.part, rows, second)?;
-        self.hessian = Hessian::Fresh;
-        self.memory.clear();
+        let size = look.part.ridge.len();
+        if let Some(part) = self.sampled.as_ref().and_then(|sampled| sampled.part(rows.most(), size)) {
+            Sampled::factor(part, (equations, look.part), rows, second)?;
+            self.hessian = Hessian::Factored;
+        } else {
+            changes.bring(equations, look.part, rows, second)?;
+            self.hessian = Hessian::Fresh;
+        }
+        self.memory.renew();
+        self.has_served = false;
         Ok(())
+    }
+
+    /// Whether the factor is that of a part of the rows.
+    fn is_part<R: Rows>(&self, rows: &R) -> bool {
+        self.sampled.as_ref().is_some_and(|sampled| sampled.part(rows.most(), self.look.part.ridge.len()).is_some())
+    }
+
+    /// A factor has served for a trial, well or not. A second one of as many rows is worth it where the first one has
+    /// served well for a while.
+    fn judge(&mut self, is_slow: bool) {
+        if !is_slow {
+            return self.has_served = true;
+        }
+        self.hessian = Hessian::Due;
+        if !self.has_served {
+            self.sampled.iter_mut().for_each(Sampled::grow);
+        }
     }
 
     /// ½ Σ ρw² - v̄·w.
@@ -124,20 +175,23 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         if self.hessian == Hessian::Due {
             self.sum_up(rows)?;
         }
-        let Look { gradient, part, .. } = &self.look;
-        if self.reuses {
-            self.memory.note(w, gradient);
+        if self.sampled.is_some() {
+            self.memory.note(w, &self.look.gradient);
         }
         if self.hessian == Hessian::Factored {
-            let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+            let mut direction: Vec<f64> = self.look.gradient.iter().map(|g| -g).collect();
             self.memory.direction(&mut direction, |towards| self.equations.solve_as_before(towards));
             let promised = -0.5 * self.look.slope(&direction);
             self.is_late |= promised <= LATE * self.value.abs();
-            if self.is_late || self.memory.is_slow(promised) {
+            if let Some(is_slow) = self.memory.trial(promised) {
+                self.judge(is_slow);
+            }
+            if self.is_late && !self.is_part(rows) {
                 self.hessian = Hessian::Due;
             }
             return Ok(Ahead { direction, promised, products: 0 });
         }
+        let Look { gradient, part, .. } = &self.look;
         // Another loss that this one stands for has a gap of its own, of which what is left should be a part.
         let enough = (self.tolerance() * self.value.abs()).max(OF_GAP * self.look.row_gaps.0);
         let (direction, products) = self.equations.step(*part, gradient, enough, rows)?;
@@ -146,7 +200,7 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         let promised = -0.5 * self.look.slope(&direction);
         let promised = if is_flat && !self.is_cautious { f64::INFINITY } else { promised };
         self.is_late |= promised <= LATE * self.value.abs();
-        let is_reused = self.reuses && !self.is_late && !is_flat;
+        let is_reused = self.sampled.is_some() && !self.is_late && !is_flat;
         self.hessian = if is_reused { Hessian::Factored } else { Hessian::Due };
         Ok(Ahead { direction, promised, products })
     }
@@ -161,6 +215,10 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
         squares.map(|(g, ridge)| g * g / (2.0 * ridge)).sum()
     }
 
+    fn samples_rows<R: Rows>(&self, rows: &R) -> bool {
+        rows.are_in_memory() && self.is_part(rows)
+    }
+
     fn is_dear(&self) -> bool {
         matches!(self.way, Way::Conjugate { .. })
     }
@@ -168,11 +226,15 @@ impl<L: RowLoss> Function for Smooth<'_, L> {
     fn begin(&mut self) {
         self.is_late = false;
         self.memory.clear();
+        self.sampled.iter_mut().for_each(Sampled::forget);
         self.changes.iter_mut().for_each(Changes::forget);
     }
 
     fn renew(&mut self) {
         self.hessian = Hessian::Due;
+        if self.is_late {
+            self.sampled.iter_mut().for_each(Sampled::take_all);
+        }
         self.changes.iter_mut().for_each(Changes::forget);
     }
 

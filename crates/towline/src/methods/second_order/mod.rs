@@ -51,6 +51,7 @@ mod reach;
 mod rounded;
 mod rows;
 mod sample;
+mod sampled;
 mod scanning;
 mod session;
 mod several_outputs;

@@ -83,6 +83,7 @@ pub fn bytes(shape: &Shape, solver: Solver, objective: &Objective, in_memory: bo
             return Smooth::<Same<Squared>>::bytes(size, 0) + shape.rows * multipliers::row_bytes(terms);
         }
         _ if l1_part(&objective.penalty) > 0.0 => Sparse::<Same<Squared>>::bytes(size, of_kept),
+        _ if in_memory => Smooth::<Same<Squared>>::bytes(size, of_kept) + Smooth::<Same<Squared>>::reused_bytes(size),
         _ => Smooth::<Same<Squared>>::bytes(size, of_kept),
     };
     method + of_rows

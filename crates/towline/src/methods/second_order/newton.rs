@@ -47,6 +47,12 @@ pub trait Function {
         false
     }
 
+    /// Whether second derivatives are those of some rows, so that a sample of the rows says nothing more.
+    fn samples_rows<R: Rows>(&self, rows: &R) -> bool {
+        let _ = rows;
+        false
+    }
+
     /// A run begins, perhaps over other rows than the last one.
     fn begin(&mut self) {}
 

@@ -5,11 +5,11 @@
 //! to step.
 
 /// Pairs of steps and changes of the gradient that are kept.
-const PAIRS: usize = 8;
+const PAIRS: usize = 20;
 /// After this many steps a new Hessian is due, unless the decrement has fallen to this part of what it was.
-const TRIAL: (u32, f64) = (6, 0.2);
+const TRIAL: (u32, f64) = (12, 0.2);
 
-/// What was seen since the last factor.
+/// What was seen. Pairs of steps and changes are those of F, and stay right with another factor.
 #[derive(Default)]
 pub struct Memory {
     /// Steps, changes of the gradient, and the products of both.
@@ -26,9 +26,14 @@ impl Memory {
         8 * (2 * PAIRS as u64 + 2) * size
     }
 
-    /// Another function, or another factor: what was seen says nothing about it.
+    /// Another function: what was seen says nothing about it.
     pub fn clear(&mut self) {
         *self = Memory::default();
+    }
+
+    /// Another factor, which has a trial of its own.
+    pub fn renew(&mut self) {
+        self.trial = (0, 0.0);
     }
 
     /// A step has led to `w`, where the gradient is this.
@@ -63,19 +68,19 @@ impl Memory {
         }
     }
 
-    /// Whether the decrement, which is this now, has hardly fallen for some steps.
-    pub fn is_slow(&mut self, decrement: f64) -> bool {
+    /// Whether the decrement, which is this now, has hardly fallen for some steps; nothing until those are made.
+    pub fn trial(&mut self, decrement: f64) -> Option<bool> {
         let (steps, before) = self.trial;
         if steps == 0 {
             self.trial = (1, decrement);
-            return false;
+            return None;
         }
         if steps < TRIAL.0 {
             self.trial.0 += 1;
-            return false;
+            return None;
         }
         self.trial = (1, decrement);
-        decrement.is_nan() || decrement > TRIAL.1 * before
+        Some(decrement.is_nan() || decrement > TRIAL.1 * before)
     }
 }
 
@@ -111,9 +116,13 @@ mod tests {
     #[test]
     fn a_new_hessian_is_due_where_the_decrement_stays() {
         let mut memory = Memory::default();
-        assert!((0..6).all(|_| !memory.is_slow(1.0)));
-        assert!(memory.is_slow(0.9));
-        assert!((0..5).all(|_| !memory.is_slow(0.5)));
-        assert!(!memory.is_slow(0.01));
+        let steps = TRIAL.0;
+        assert!((0..steps).all(|_| memory.trial(1.0).is_none()));
+        assert_eq!(memory.trial(0.9), Some(true));
+        assert!((1..steps).all(|_| memory.trial(0.5).is_none()));
+        assert_eq!(memory.trial(0.01), Some(false));
+        // Another factor begins anew.
+        memory.renew();
+        assert!((0..steps).all(|_| memory.trial(1.0).is_none()));
     }
 }

@@ -118,7 +118,7 @@ pub fn train<M: Model>(
 ) -> Result<Trained, TrainError> {
     let width = model.width();
     let is_near = is_near || session.relative_gap() <= GOOD_START;
-    if !is_near {
+    if !is_near && !model.samples_rows(rows) {
         let sizes = (w.len() as u64, 8 * (2 * width as u64 + 1), 0);
         (model, w) = from_sample((model, w), rows, sizes, budget, |(model, w), Samples { some, others }| {
             let w = model.approach(w, some, |w, gap| session.iterated(0.0, Some(w), Estimate::of_gap(gap)))?.0;
