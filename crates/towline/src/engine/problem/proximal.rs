@@ -36,6 +36,13 @@ const MOST_ETA: f64 = 1e9;
 /// hinge loss.
 const CURVATURE_OF_A_KINK: f64 = 0.5;
 
+/// Where only an intercept b is proximal, η is no larger than rows need: a step of b leaves about 1/(1 + ηh) of what is
+/// missing, where h, the curvature along b, is the sum of all weights times the part of the rows that are at their kinks.
+/// With this many for η times that sum a thousandth of them will do. Without that bound η is 4/c, and sweeps that move
+/// b by so much take 10 to 50 times as many visits (ijcnn1, hinge loss, C = 0.001: 1,773 sweeps, with it 28). Nor has it
+/// to be less than what the row itself adds to the curvature of its step.
+const STIFF: f64 = 1000.0;
+
 /// Weights through a proximal map.
 pub struct Proximal<P> {
     penalty: Box<dyn Penalty>,
@@ -270,7 +277,12 @@ impl<P: ProxMap> Link for Proximal<P> {
         let curvature = if self.loss_curvature.is_finite() { self.loss_curvature } else { CURVATURE_OF_A_KINK };
         let scale = 2.0 * count as f64 / curvature;
         let step = |sum: f64| self.variant.eta.unwrap_or(if sum > 0.0 { scale / sum } else { 1.0 });
-        self.set_etas(step(weighted_norms), step(weights * self.bias * self.bias));
+        let mut constant_eta = step(weights * self.bias * self.bias);
+        if self.eta.is_infinite() && self.variant.eta.is_none() && weights > 0.0 {
+            let of_rows = weighted_norms / weights * self.smoothness;
+            constant_eta = constant_eta.min(of_rows.max(STIFF / weights) / (self.bias * self.bias));
+        }
+        self.set_etas(step(weighted_norms), constant_eta);
     }
 
     fn sums(&mut self) -> Vec<f64> {
@@ -290,7 +302,12 @@ impl<P: ProxMap> ProximalSteps for Proximal<P> {
     /// solution, however good w is, and no certificate shows it; more sweeps for every step make up for that, as
     /// inexact proximal steps ask for.
     fn sweeps(&self) -> u32 {
-        if self.loss_curvature.is_finite() { 1 } else { 10 + self.steps / 4 }
+        match self.eta.is_finite() {
+            _ if self.loss_curvature.is_finite() => 1,
+            true => 10 + self.steps / 4,
+            // Only an intercept is proximal.
+            false => 2 + self.steps / 4,
+        }
     }
 
     /// The centre moves to w and beyond. Returns how far w has come, as a part of its norm.
