@@ -120,7 +120,7 @@ fn what_does_not_go_together_is_refused() {
         ("--truncate -1", "--truncate must be a number that is 0 or more"),
         ("--truncate 1 --loss squared", "--truncate is for hinge, squared-hinge and logistic"),
         ("--truncate 1 --penalty l1", "penalty l2"),
-        ("--truncate 1 --method pegasos", "--truncate is for exact training"),
+        ("--truncate 1 --method sgd", "--truncate is for exact training"),
         ("--method ibcd-l1-dual --loss logistic", "this method has the hinge loss"),
         ("--method ibcd-l1-dual --cache-share 0.3", "--cache-share means nothing to training with an index"),
         ("--method trunc-l1-dual --query-rows 5", "--query-rows is for training with an index"),

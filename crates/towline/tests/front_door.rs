@@ -139,7 +139,7 @@ fn a_truncated_loss_is_a_series_of_convex_problems() {
     let options = TrainOptions { tolerance: 1e-6, ..TrainOptions::new(objective) };
     let how = (Beginning { shuffled: false, ..Beginning::default() }, trainer::train as truncation::ConvexTrainer);
     let trained = truncation::train(block_store(&rows), &options, how, &Budget::unlimited(), &mut ()).unwrap();
-    let model = Fit::hinge().truncate(0.5).intercept(false).tolerance(1e-6).run(&rows).unwrap();
+    let model = Fit::hinge().truncate(0.5).first_truncate(None).intercept(false).tolerance(1e-6).run(&rows).unwrap();
     same(model.objective_value(), trained.certificate.objective, "truncated");
 }
 

@@ -14,7 +14,7 @@
 /// The settings and actions that messages name: methods of `Fit`, of what it makes, of `Pack` and of `Store`.
 #[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "absent", "append", "bias", "block_size", "block_steps", "blocks", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "column", "columns",
+    "absent", "append", "bias", "block_steps", "blocks", "c", "cache_share", "calibrate", "category", "checkpoint", "class_weight", "column", "columns",
     "delimiter", "duplicates", "eta", "eta_growth", "extrapolation", "first_truncate", "folds", "force", "format", "gamma", "group", "groups", "hash_bits", "ignore", "index",
     "index_base", "init_rows", "inner_passes", "inner_tolerance", "interact", "intercept", "l1_ratio", "label", "lambda", "lambda_ratio", "lambdas", "loss",
     "max_passes", "max_time", "memory", "method", "metric", "min_count", "missing", "multiclass", "non_negative", "number", "order",

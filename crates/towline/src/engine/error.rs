@@ -33,8 +33,8 @@ pub enum TrainError {
     OwnLoss(usize),
     /// Rows cannot be split into so many parts.
     #[error(
-        "`blocks` asks for {wanted} steps a pass, and the store has {found} blocks; pack the rows with a smaller \
-         `block_size`, or ask for fewer"
+        "`blocks` asks for {wanted} steps a pass, and the store has {found} blocks; pack the rows into smaller \
+         blocks, or ask for fewer"
     )]
     Blocks {
         /// Blocks of the store.

@@ -59,6 +59,20 @@ impl Loss for Logistic {
         }
     }
 
+    /// log((c - α)/α) - t, the derivative of the entropy. An α that has rounded to an end is not pushed beyond it.
+    fn dual_gradient(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
+        let alpha = y * beta;
+        let ratio = (c - alpha).max(f64::EPSILON * c) / alpha.max(f64::MIN_POSITIVE);
+        let gradient = ratio.ln() - y * z;
+        if alpha <= 0.0 {
+            gradient.max(0.0)
+        } else if alpha >= c {
+            gradient.min(0.0)
+        } else {
+            gradient
+        }
+    }
+
     /// c times the Kullback–Leibler divergence of a = α/c from p = σ(-t).
     fn gap(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let (alpha, t) = (y * beta, y * z);

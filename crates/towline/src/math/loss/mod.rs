@@ -124,7 +124,8 @@ pub trait Loss: Copy + Send + Sync + 'static {
     /// (2008). Where β is held by a bound or a kink ([`slack`](Self::slack) above 0) it says how hard, or 0 if both
     /// sides hold it.
     ///
-    /// By default from the step of a row so long that β hardly moves, which is right to six digits.
+    /// By default from the step of a row so long that β hardly moves, which is right to six digits; losses of classes
+    /// bring their own.
     fn dual_gradient(&self, y: f64, z: f64, beta: f64, c: f64) -> f64 {
         let q = f64::from(1u32 << 20) / c;
         (self.dual_step(y, z, beta, q, c) - beta) * q
