@@ -112,7 +112,8 @@ def prose(text, short=False):
     if not text:
         return ""
     text = text.split("\n\n")[0] if short else text
-    text = re.sub(r":(?:class|func|meth|attr):`~?\.?(\w+)`", lambda match: f"[`{match[1]}`](#{match[1].lower()})", text)
+    text = re.sub(r":(?:class|func):`~?\.?(\w+)`", lambda match: f"[`{match[1]}`](#{match[1].lower()})", text)
+    text = re.sub(r":(?:meth|attr):`~?\.?(\w+)`", r"`\1`", text)  # Members have no headings to lead to.
     text = re.sub(r"``(.+?)``", r"`\1`", text)
     text = re.sub(r"(?m)^(\w[\w ]*)\n-{3,}$", r"**\1**\n", text)
     text = re.sub(r"(?m)((?:^(?:>>>|\.\.\.) .*\n?)(?:^(?!\n).+\n?)*)", lambda match: f"```pycon\n{match[1].rstrip()}\n```\n", text)
