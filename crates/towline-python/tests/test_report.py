@@ -68,9 +68,12 @@ def test_numbers_files_and_stores(tmp_path):
     X, y = load_diabetes(return_X_y=True)
     model = towline.Ridge().fit(X, y)
     assert "Residuals against predictions" in towline.report(model, X, y).html
-    several = towline.Ridge().fit(X, np.column_stack([y, -y]))
-    page = towline.report(several, X, np.column_stack([y, -y])).html
-    assert "Ridge, target 0" in page and "Ridge, target 1" in page
+    both = np.column_stack([y, -y])
+    # Targets that are solved together are one model; those of Lasso are one each.
+    page = towline.report(towline.Ridge().fit(X, both), X, both).html
+    assert "2 numbers: target 0, target 1" in page and "RMSE" in page
+    page = towline.report(towline.Lasso().fit(X, both), X, both).html
+    assert "Lasso, target 0" in page and "Lasso, target 1" in page
     lines = [f"{1 if k % 3 else -1} 1:{k % 7} 2:{k % 3}" for k in range(200)]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
     model = towline.LinearSVC().fit(str(tmp_path / "a.svm"))

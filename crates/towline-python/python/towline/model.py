@@ -94,7 +94,7 @@ class Model:
     def class_names(self) -> list[str]:
         """What classes are called in the model; none for regression."""
         targets = self._header["objective"]["targets"]
-        if targets == "numbers":
+        if targets == "numbers" or "several" in targets:
             return []
         return (targets.get("binary") or targets["classes"]["classes"])["names"]
 
